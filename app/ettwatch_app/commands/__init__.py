@@ -1,0 +1,1 @@
+"""The sub-commands of `ettwatch`; each is imported when it is called."""

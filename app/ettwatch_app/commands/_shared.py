@@ -1,0 +1,85 @@
+"""What all commands share: exit codes, clean ends, common options."""
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import click
+
+from ettwatch_app.owners import Owners, OwnersError, find_owners
+
+DONE = 0
+SOME_REJECTED = 1
+NOTHING_DONE = 2
+INTERRUPTED = 130
+READER_GONE = 141
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Command = Callable[..., Any]
+
+
+class Refused(click.ClickException):
+    """Nothing could be done. The message says what was wrong and what to do; the exit code is 2."""
+
+    exit_code = NOTHING_DONE
+
+
+def ends_cleanly(command: Callable[P, R]) -> Callable[P, R]:
+    """Make Ctrl-C exit with 130 and a reader that went away (`| head`) with 141, both without a traceback."""
+
+    @functools.wraps(command)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+        for stream in (sys.stdout, sys.stderr):
+            # A terminal that cannot show a name must not end the command.
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")
+        try:
+            result = command(*args, **kwargs)
+            sys.stdout.flush()
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            raise SystemExit(INTERRUPTED) from None
+        except BrokenPipeError:
+            # The interpreter flushes standard output once more at its end, and would complain.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise SystemExit(READER_GONE) from None
+        return result
+
+    return guarded
+
+
+def data_option(command: Command) -> Command:
+    """Add `--data DIR`."""
+    return click.option(
+        "--data",
+        type=click.Path(path_type=Path, file_okay=False),
+        help="The data folder.  [default: $ETTWATCH_DATA, else ./.ettwatch]",
+    )(command)
+
+
+def format_option(*choices: str) -> Callable[[Command], Command]:
+    """Add `--format`; the first of `choices` is the default."""
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(choices),
+        default=choices[0],
+        show_default=True,
+        help="How to write the result.",
+    )
+
+
+def owners_for(own: Path) -> Owners:
+    """Read the ownership file. Raises Refused where it is wrong."""
+    try:
+        return find_owners(own)
+    except OwnersError as error:
+        raise Refused(f"the ownership file is wrong:\n{error}") from None
+    except OSError as error:
+        raise Refused(
+            f"cannot read the ownership file {error.filename}: {error.strerror}; correct ETTWATCH_OWNERS"
+        ) from None

@@ -1,0 +1,29 @@
+"""From values to what a person reads in a terminal."""
+
+from ettwatch_app.render.answer import print_table, write_csv, write_json
+from ettwatch_app.render.console import plain_table, show, stderr_console, stdout_console
+from ettwatch_app.render.fleet import jobs_table, print_fleet
+from ettwatch_app.render.job import print_job
+from ettwatch_app.render.segments import segments_table
+from ettwatch_app.render.text import clean, count, duration
+from ettwatch_app.render.views import FleetView, JobView, Mark
+
+__all__ = [
+    "FleetView",
+    "JobView",
+    "Mark",
+    "clean",
+    "count",
+    "duration",
+    "jobs_table",
+    "plain_table",
+    "print_fleet",
+    "print_job",
+    "print_table",
+    "segments_table",
+    "show",
+    "stderr_console",
+    "stdout_console",
+    "write_csv",
+    "write_json",
+]

@@ -1,0 +1,98 @@
+"""The report of many jobs."""
+
+from collections.abc import Iterable, Iterator
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ettwatch_app.render.console import plain_table, show
+from ettwatch_app.render.palette import LOOKS, STATUS_STYLES
+from ettwatch_app.render.text import clean, count, duration, hours, percent, share
+from ettwatch_app.render.views import FleetView
+from ettwatch_schemas import COMPONENTS, EFFECTIVE, JobSummary, component_of
+
+
+def print_fleet(view: FleetView, console: Console) -> None:
+    """Print the report of many jobs."""
+    show(console, *_parts(view, console.width))
+
+
+def _parts(view: FleetView, width: int) -> Iterator[RenderableType]:
+    lost = view.gpu_e2e_s - view.gpu_stage_s.get(EFFECTIVE, 0.0)
+    yield Text.assemble(
+        (f"ETT {share(view.ett_pct)}", "bold"),
+        f"  weighted by GPUs, {share(view.mean_ett_pct)} unweighted; {count(view.number, 'job')}, "
+        f"{count(view.nof, 'failure')}",
+    )
+    yield Text(f"{hours(lost)} of {hours(view.gpu_e2e_s)} in GPU-hours were lost")
+    yield ""
+    yield _losses(view)
+    yield ""
+    yield jobs_table(view.jobs, width)
+    if len(view.jobs) < view.number:
+        yield Text(f"the {len(view.jobs):,} newest of {view.number:,} jobs; --limit shows more", style="dim")
+
+
+def _losses(view: FleetView) -> Table:
+    """Lost GPU-hours by component, and inside it by the teams that own its stages."""
+    table = plain_table()
+    table.add_column("lost to", overflow="fold")
+    table.add_column("GPU-hours", justify="right", no_wrap=True)
+    table.add_column("share", justify="right", no_wrap=True)
+    table.add_column("team", overflow="fold")
+    table.add_column("contact", overflow="fold")
+    for component in COMPONENTS:
+        stages = {s: v for s, v in view.gpu_stage_s.items() if s != EFFECTIVE and component_of(s) == component}
+        total = sum(stages.values())
+        owner = view.owners.of(component)
+        table.add_row(
+            Text.assemble((LOOKS[component].letter, LOOKS[component].style), " ", (component, "bold")),
+            _plain_hours(total),
+            percent(total, view.gpu_e2e_s),
+            clean(owner.team, 30) if owner else "-",
+            clean(owner.contact or "", 30) if owner else "",
+        )
+        for stage, seconds in sorted(stages.items(), key=lambda item: (-item[1], item[0])):
+            own = view.owners.of(stage)
+            if own is not None and own != owner:
+                table.add_row(
+                    Text(f"    {clean(stage[len(component) :], 40)}"),
+                    Text(_plain_hours(seconds), style="dim"),
+                    Text(percent(seconds, view.gpu_e2e_s), style="dim"),
+                    clean(own.team, 30),
+                    clean(own.contact or "", 30),
+                )
+    return table
+
+
+def _plain_hours(gpu_seconds: float) -> str:
+    return hours(gpu_seconds).removesuffix(" h")
+
+
+def jobs_table(jobs: Iterable[JobSummary], width: int) -> Table:
+    """A table of jobs, one a row; fewer columns where there are less than 120 for it."""
+    wide = width >= 120
+    table = plain_table()
+    table.add_column("job", overflow="fold", max_width=40)
+    table.add_column("status", no_wrap=True)
+    for name in ("ETT", *(("effective",) if wide else ()), "end to end", "GPUs"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name in (*(("attempts",) if wide else ()), "NoF", "TTS"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("most lost to", overflow="fold")
+    for job in jobs:
+        worst = max(COMPONENTS, key=lambda name: job.components[name])
+        table.add_row(
+            clean(job.job, 40),
+            Text(job.status, style=STATUS_STYLES.get(job.status, "")),
+            share(job.ett_pct),
+            *((duration(job.effective_s),) if wide else ()),
+            duration(job.e2e_s),
+            f"{job.gpus:,}",
+            *((f"{job.attempts:,}",) if wide else ()),
+            f"{job.nof:,}",
+            "-" if job.tts_s is None else duration(job.tts_s),
+            worst if job.components[worst] > 0 else "-",
+        )
+    return table

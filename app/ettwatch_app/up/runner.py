@@ -1,0 +1,161 @@
+"""The loop of `ettwatch up`: look, read, fold, commit, tidy up, wait."""
+
+from collections.abc import Callable
+from typing import Final
+
+from ettwatch_app.up.commit import Committer
+from ettwatch_app.up.doubts import LIMIT
+from ettwatch_app.up.failpoint import failpoint
+from ettwatch_app.up.jobs import Answer, Jobs
+from ettwatch_app.up.letters import Letter
+from ettwatch_app.up.log import Log
+from ettwatch_app.up.messages import Message
+from ettwatch_app.up.progress import Progress, Totals
+from ettwatch_app.up.settings import UpSettings
+from ettwatch_app.up.spool import Spool
+from ettwatch_schemas import encode_event
+
+_TICK_S: Final = 0.25
+
+
+class Runner:
+    """One run, on one thread.
+
+    Args:
+        settings: What it was told.
+        spool: The files.
+        jobs: The jobs.
+        committer: Makes durable what was read.
+        log: Where it speaks.
+        progress: The line that tells how far it is.
+        clock: The time in µs.
+        monotonic: A monotonic clock (s).
+        wait: Waits for some seconds; returns True if the run is to end.
+    """
+
+    def __init__(
+        self,
+        settings: UpSettings,
+        spool: Spool,
+        jobs: Jobs,
+        committer: Committer,
+        log: Log,
+        progress: Progress,
+        *,
+        clock: Callable[[], int],
+        monotonic: Callable[[], float],
+        wait: Callable[[float], bool],
+    ) -> None:
+        self._settings = settings
+        self._limits = settings.limits
+        self._spool = spool
+        self._jobs = jobs
+        self._committer = committer
+        self._log = log
+        self._progress = progress
+        self._clock = clock
+        self._monotonic = monotonic
+        self._wait = wait
+        self.totals = Totals(rejects=committer.rejects)
+        self._dirty = False
+        self._caught_up = False
+        self._scan_s = self._commit_s = self._start_s = monotonic()
+
+    def run(self) -> None:
+        """Work until told to stop; with `once`, until everything is read.
+
+        Raises:
+            GaveUp: It could not be written.
+        """
+        while not self._over():
+            self.round()
+            idle = not self._spool.behind
+            if self._settings.once and idle:
+                break
+            if self._wait(self._limits.poll_s if idle else 0.0):
+                break
+        self._finish()
+
+    def _over(self) -> bool:
+        limit_s = self._settings.stop_after_s
+        return limit_s is not None and self._monotonic() - self._start_s >= limit_s
+
+    def round(self) -> None:
+        """Do one round: what there is to do now, without waiting."""
+        now_s = self._monotonic()
+        if now_s >= self._scan_s or self._settings.once:
+            self._spool.scan()
+            self._scan_s = now_s + self._limits.poll_s
+        if self._spool.fill():
+            failpoint("read")
+            self._take()
+            failpoint("applied")
+        # What happened while nobody was watching is read first: until then nobody is called silent for it.
+        self._caught_up = self._caught_up or not self._spool.behind
+        if self._caught_up:
+            self._tick()
+        if self._dirty and (self._monotonic() >= self._commit_s or self._full()):
+            self._commit()
+        self._tidy()
+        self._progress.tell(self.totals, self._jobs.statuses, self._spool.count, self._spool.bytes_behind)
+
+    def _take(self) -> None:
+        events = 0
+        for file, message in self._spool.take():
+            self._handle(file.path, message)
+            events += 1 + len(message.events)
+            if events >= self._limits.batch_events:
+                break
+        self._dirty = True
+
+    def _handle(self, path: str, message: Message) -> None:
+        now_us = self._clock()
+        totals = self.totals
+        totals.lines += 1
+        for refusal in message.refusals:
+            self._committer.refuse(Letter(path, message, refusal))
+        alone = len(message.events) == 1 and not message.refusals and message.raw.lstrip()[:1] == b"{"
+        for event in message.events:
+            raw = message.raw.strip() if alone else encode_event(event)
+            answer = self._jobs.apply(event, raw, now_us)
+            if answer is Answer.DUPLICATE:
+                totals.duplicates += 1
+            elif answer in (Answer.LATE, Answer.EXPIRED):
+                self._committer.doubts.add(answer.value, path, message, event)
+            else:
+                totals.taken += 1
+                totals.conflicts += answer is Answer.CONFLICT
+
+    def _tick(self) -> None:
+        until_s = self._monotonic() + _TICK_S
+        touched = self._jobs.tick(self._clock(), lambda: self._monotonic() < until_s, self._spool.jobs_behind())
+        if touched:
+            failpoint("ticked")
+            self._dirty = True
+
+    def _full(self) -> bool:
+        return len(self._committer.doubts) >= LIMIT or self._committer.letters_pending >= self._limits.buffer_bytes
+
+    def _commit(self) -> None:
+        begun_s = self._monotonic()
+        self._committer.commit(self._spool.jobs_behind())
+        self._dirty = False
+        self.totals.duplicates += self._committer.duplicates
+        self._committer.duplicates = 0
+        took_s = self._monotonic() - begun_s
+        # Commits cost more the more jobs there are: they are spaced out so that most of the time is left to read.
+        self._commit_s = begun_s + max(self._limits.commit_s, took_s / self._limits.busy_share)
+
+    def _tidy(self) -> None:
+        for notice in self._spool.notices():
+            self._log.alert("file", notice)
+            self.totals.troubles += 1
+        self.totals.removed += len(self._committer.sweep())
+
+    def _finish(self) -> None:
+        if self._settings.once:
+            self._tick()
+        if self._dirty:
+            self._commit()
+        self._tidy()
+        self._progress.tell(self.totals, self._jobs.statuses, self._spool.count, self._spool.bytes_behind, now=True)

@@ -1,0 +1,240 @@
+"""Putting `ettwatch up` together: the folder, the engine, the front, the loop, and the way down."""
+
+import os
+import signal
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+
+from ettwatch_app import datafolder
+from ettwatch_app.datafolder import DataFolder, FolderError, Ownership, UpInfo
+from ettwatch_app.up.commit import Committer, GaveUp
+from ettwatch_app.up.jobs import Jobs
+from ettwatch_app.up.letters import DeadLetters
+from ettwatch_app.up.log import Log, named
+from ettwatch_app.up.progress import Progress, Totals
+from ettwatch_app.up.refold import refold, stored_jobs
+from ettwatch_app.up.runner import Runner
+from ettwatch_app.up.settings import UpSettings
+from ettwatch_app.up.spool import Spool
+from ettwatch_app.up.statefile import StateFile, StateFileError
+from ettwatch_clickhouse import Store, StoreError, Writer, migrate, open_embedded, serve
+from ettwatch_core import Rules
+
+_ONCE_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """The times and the waiting of one run; tests bring their own.
+
+    Attributes:
+        now_us: The time in µs since the epoch.
+        monotonic: A monotonic time in s.
+        wait: Waits for some seconds; returns True if the run is to end.
+    """
+
+    now_us: Callable[[], int]
+    monotonic: Callable[[], float]
+    wait: Callable[[float], bool]
+
+
+def real_clocks(stop: threading.Event) -> Clocks:
+    """Return the machine's clocks; waiting ends when `stop` is set."""
+    return Clocks(lambda: time.time_ns() // 1_000, time.monotonic, stop.wait)
+
+
+def run_up(settings: UpSettings, clocks: Clocks | None = None) -> int:
+    """Own the data folder, follow the spool folders and serve, until told to stop; return the exit code.
+
+    Returns:
+        0: done; 1: done, but some input was rejected; 2: something could not be written, and what was not is
+        read again the next time.
+
+    Raises:
+        FolderError: The data folder is in use, cannot be written to, or cannot be opened; or a spool folder is not
+            there; or the address is taken.
+    """
+    stop = threading.Event()
+    log = Log(sys.stderr, settings.log_format)
+    folder = DataFolder(settings.data)
+    with ExitStack() as stack:
+        stack.enter_context(Ownership(folder, "ettwatch up"))
+        stack.enter_context(_signals(stop, log))
+        for spool in settings.spools:
+            _prepare_spool(spool, folder, settings, log)
+        store = _open(folder, stack)
+        clocks = clocks or real_clocks(stop)
+        runner = build(settings, folder, store, Writer(store), log, clocks, stack)
+        url = _front(settings, store, stack)
+        datafolder.announce(
+            folder,
+            UpInfo(os.getpid(), url, datetime.now(UTC).isoformat(timespec="seconds"), tuple(map(str, settings.spools))),
+        )
+        stack.callback(datafolder.retract, folder)
+        watched = ", ".join(map(str, settings.spools))
+        serving = f"ClickHouse at {url}" if url else "no HTTP"
+        log.say("started", f"data in {folder.root} · watching {watched} · {serving}", url=url, data=str(folder.root))
+        try:
+            runner.run()
+        except GaveUp as e:
+            log.alert("gave_up", f"{e}; nothing is lost: what was not written is read again at the next start")
+            return 2
+        totals = runner.totals
+        log.say("stopped", _farewell(totals, folder), events=totals.taken, rejects=dict(totals.rejects))
+    return 1 if totals.rejected or totals.troubles else 0
+
+
+def _farewell(totals: Totals, folder: DataFolder) -> str:
+    rejected = f", {totals.rejected:,} rejected: see {folder.rejected}" if totals.rejected else ""
+    return f"stopped; {named(totals.taken, 'event')} taken in this run{rejected}"
+
+
+def build(
+    settings: UpSettings,
+    folder: DataFolder,
+    store: Store,
+    writer: Writer,
+    log: Log,
+    clocks: Clocks,
+    stack: ExitStack,
+) -> Runner:
+    """Return a runner over an opened store; what has to be closed is pushed onto `stack`.
+
+    Raises:
+        FolderError: The state file or the dead letters cannot be opened.
+    """
+    limits = settings.limits
+    try:
+        kept = StateFile(folder.state)
+        stack.callback(kept.close)
+        letters = DeadLetters(
+            folder.rejected, kept.rejected_length(), rotate_at=limits.letters_bytes, keep=limits.keep_letter_bytes
+        )
+        stack.callback(letters.close)
+        _adopt(store, kept, log, clocks)
+    except (StateFileError, StoreError) as e:
+        raise FolderError(str(e)) from e
+    except (OSError, sqlite3.Error) as e:
+        raise FolderError(f"cannot use the data folder {folder.root}: {e}") from e
+    rules = Rules(lateness=settings.lateness_us)
+    spool = Spool(
+        settings.spools,
+        kept.places(),
+        limits,
+        slack=None if settings.lateness_us is None else settings.lateness_us // 2,
+        once=settings.once,
+        clock=clocks.now_us,
+        monotonic=clocks.monotonic,
+    )
+    stack.callback(spool.close)
+    jobs = Jobs(
+        kept,
+        rules,
+        writer,
+        lambda job: refold(store, job, rules),
+        interval_us=settings.interval_us,
+        limits=limits,
+    )
+    committer = Committer(
+        store,
+        writer,
+        kept,
+        jobs,
+        spool,
+        letters,
+        log,
+        clock=clocks.now_us,
+        wait=clocks.wait,
+        pauses=limits.retry_s,
+        tries=_ONCE_TRIES if settings.once else None,
+    )
+    progress = Progress(log, folder.rejected.name, limits.report_s, clocks.monotonic)
+    return Runner(
+        settings,
+        spool,
+        jobs,
+        committer,
+        log,
+        progress,
+        clock=clocks.now_us,
+        monotonic=clocks.monotonic,
+        wait=clocks.wait,
+    )
+
+
+def _adopt(store: Store, kept: StateFile, log: Log, clocks: Clocks) -> None:
+    if kept.meta("adopted") is not None:
+        return
+    jobs = stored_jobs(store)
+    if jobs:
+        log.alert("adopted", f"the state file is new, but {named(len(jobs), 'job')} are stored: folding them again")
+    kept.adopt(jobs, clocks.now_us())
+    kept.set_meta("adopted", 1)
+
+
+def _open(folder: DataFolder, stack: ExitStack) -> Store:
+    try:
+        store = open_embedded(folder.clickhouse)
+        stack.callback(store.close)
+        migrate(store)
+    except StoreError as e:
+        raise FolderError(f"cannot open the ClickHouse in {folder.root}: {e}") from e
+    return store
+
+
+def _prepare_spool(spool: Path, folder: DataFolder, settings: UpSettings, log: Log) -> None:
+    if spool.is_dir():
+        return
+    if settings.once and spool != folder.spool:
+        raise FolderError(f"there is no spool folder {spool}; name the right one with --spool or ETTWATCH_SPOOL")
+    try:
+        spool.mkdir(parents=True)
+    except OSError as e:
+        raise FolderError(f"cannot create the spool folder {spool}: {e.strerror or e}; choose another") from e
+    if spool != folder.spool:
+        log.say("spool_created", f"created the spool folder {spool}")
+
+
+def _front(settings: UpSettings, store: Store, stack: ExitStack) -> str | None:
+    if settings.listen is None:
+        return None
+    host, port = settings.listen
+    try:
+        front = serve(store, host, port)
+    except OSError as e:
+        raise FolderError(
+            f"cannot serve on {host}:{port}: {e.strerror or e}; "
+            "give another address with --listen, such as --listen 127.0.0.1:0 for any free port"
+        ) from e
+    stack.callback(front.close)
+    return front.url
+
+
+@contextmanager
+def _signals(stop: threading.Event, log: Log) -> Iterator[None]:
+    """The first SIGTERM or SIGINT ends the run in good order, the second one at once."""
+
+    def handle(number: int, _: FrameType | None) -> None:
+        if stop.is_set():
+            # Nothing to save: what is not committed is read again.
+            os._exit(128 + number)
+        stop.set()
+        log.say("stopping", "stopping: writing what was read; once more to stop at once")
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

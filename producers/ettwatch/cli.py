@@ -1,0 +1,124 @@
+"""The command `ettwatch`: a light door. It lists commands without importing them and imports the one that is called."""
+
+import os
+import sys
+from functools import cached_property
+from typing import Any, Final, NoReturn
+
+import click
+
+GROUP: Final = "ettwatch.commands"
+"""Entry points of this group are commands."""
+
+_SUMMARIES: Final = {
+    "demo": "Train a small model, kill it, let it recover, and show where the time went.",
+    "doctor": "Say what is installed, reachable and misconfigured.",
+    "rebuild": "Make every derived table anew from the events.",
+    "replay": "Turn event files into summaries of jobs.",
+    "report": "Show where the time of a job went, and whose it is.",
+    "run": "Run a command and record how each attempt of it starts and ends.",
+    "sql": "Ask the tables a question in SQL.",
+    "up": "Follow the spool folder, keep the tables up to date and serve them.",
+}
+
+_EXTRAS: Final = {
+    "rich": "cli",
+    "yaml": "cli",
+    "zstandard": "cli",
+    "clickhouse_connect": "sinks",
+    "chdb": "sinks",
+    "faust": "streams",
+    "mode": "streams",
+    "torch": "trainer",
+    "numpy": "trainer",
+}
+"""Module that may be missing, to the extra that brings it."""
+
+
+class Door(click.Group):
+    """A group whose commands are found by entry point. Exit codes: 0 done, 1 done in part, 2 nothing done."""
+
+    @cached_property
+    def _entry_points(self) -> dict[str, Any]:
+        from importlib.metadata import entry_points
+
+        return {point.name: point for point in entry_points(group=GROUP)}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, those that cannot be imported included."""
+        return sorted({"run", *self._entry_points})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command; None if there is none of this name."""
+        if cmd_name == "run":
+            from ettwatch.run_command import run
+
+            return run
+        point = self._entry_points.get(cmd_name)
+        if point is None:
+            return None
+        try:
+            command = point.load()
+        except ModuleNotFoundError as error:
+            _need(cmd_name, error)
+        assert isinstance(command, click.Command), f"{point.value} is no click command"
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands by what is known of them without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _SUMMARIES.get(name, "")) for name in self.list_commands(ctx)])
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a command and leave with its exit code."""
+        standalone = kwargs.pop("standalone_mode", True)
+        kwargs["standalone_mode"] = False
+        if not standalone:
+            return super().main(*args, **kwargs)
+        try:
+            code = super().main(*args, **kwargs)
+        except click.ClickException as error:
+            error.show()
+            sys.exit(2)
+        except click.Abort:
+            sys.exit(130)
+        except BrokenPipeError:  # as in `ettwatch … | head`; what is still buffered has nowhere to go
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(141)
+        sys.exit(code if isinstance(code, int) else 0)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Call the command; a module that it misses is told by the extra that brings it."""
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            _need(ctx.invoked_subcommand or "", error)
+
+
+def _need(command: str, error: ModuleNotFoundError) -> NoReturn:
+    """Say what to install for a command; what is no extra's module is a fault and is raised."""
+    extra = _EXTRAS.get((error.name or "").partition(".")[0])
+    if extra is None:
+        raise error
+    click.echo(
+        f"ettwatch {command}: needs {error.name}, which is not installed: pip install 'ettwatch[{extra}]'", err=True
+    )
+    sys.exit(2)
+
+
+def _version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        import ettwatch
+
+        click.echo(f"ettwatch {ettwatch.__version__}")
+        ctx.exit()
+
+
+@click.group(cls=Door, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
+def main() -> None:
+    """Show where every second of a training job went, and whose it is."""
+
+
+if __name__ == "__main__":
+    main()

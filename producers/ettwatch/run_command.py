@@ -1,0 +1,95 @@
+"""The command `ettwatch run`."""
+
+import os
+import signal
+import sys
+
+import click
+
+from ettwatch.identity import Given
+from ettwatch.launcher import Launcher, Plan
+
+
+def _labels(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str] | None:
+    labels = {}
+    for value in values:
+        name, equals, text = value.partition("=")
+        if not name or not equals:
+            raise click.BadParameter(f"{value!r} is not name=value")
+        labels[name] = text
+    return labels or None
+
+
+def _signals(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> frozenset[int]:
+    numbers = set()
+    for value in values:
+        name = value.upper() if value.upper().startswith("SIG") else f"SIG{value.upper()}"
+        if name not in ("SIGTERM", "SIGUSR1", "SIGUSR2", "SIGHUP"):
+            raise click.BadParameter(f"{value!r} is none of TERM, USR1, USR2, HUP")
+        numbers.add(int(signal.Signals[name]))
+    return frozenset(numbers)
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.option("--job", help="The job. [default: ETTWATCH_JOB, Slurm, or a new name]")
+@click.option("--team", help="The team whose job it is.")
+@click.option("--model", help="The model that is trained.")
+@click.option("--cluster", help="The cluster that it runs on.")
+@click.option("--gpus", type=click.IntRange(0, 2**31 - 1), help="How many GPUs the job holds.")
+@click.option("--label", "labels", multiple=True, callback=_labels, metavar="NAME=VALUE", help="A free label.")
+@click.option("--attempt", type=click.IntRange(0, 2**31 - 1), help="Number of the first attempt. [default: the next]")
+@click.option("--max-restarts", type=click.IntRange(0), default=0, show_default=True, help="Restarts after failures.")
+@click.option(
+    "--backoff",
+    type=click.FloatRange(0, 300),
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Wait before the first restart; doubled for each further one, up to 300.",
+)
+@click.option(
+    "--preempt-signal",
+    "preempt_signals",
+    multiple=True,
+    default=("TERM",),
+    show_default=True,
+    callback=_signals,
+    metavar="NAME",
+    help="Signal by which the scheduler preempts (TERM, USR1, USR2, HUP).",
+)
+@click.option(
+    "--grace",
+    type=click.FloatRange(0, 3600),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long processes that the command leaves behind may take to end.",
+)
+@click.option("--spool", type=click.Path(file_okay=False), help="Folder for event files. [default: ETTWATCH_SPOOL]")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD...")
+def run(
+    job: str | None,
+    team: str | None,
+    model: str | None,
+    cluster: str | None,
+    gpus: int | None,
+    labels: dict[str, str] | None,
+    attempt: int | None,
+    max_restarts: int,
+    backoff: float,
+    preempt_signals: frozenset[int],
+    grace: float,
+    spool: str | None,
+    command: tuple[str, ...],
+) -> None:
+    """Run CMD and record how each attempt of it starts and ends.
+
+    Signals are passed on to CMD. The exit code is that of CMD, or 128 + n if signal n ended it.
+    """
+    given = Given(job or None, team, model, cluster, gpus, labels, attempt)
+    plan = Plan(command, given, spool, max_restarts, backoff, preempt_signals, grace)
+    sys.exit(Launcher(plan, os.environ, _say).run())
+
+
+def _say(text: str) -> None:
+    click.echo(f"ettwatch run: {text}", err=True)

@@ -1,0 +1,84 @@
+"""One file of the spool folder: locked while its writer lives, one write for each line."""
+
+import errno
+import fcntl
+import os
+from contextlib import suppress
+from typing import Final
+
+_NO_LOCKS: Final = frozenset({errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, errno.EINVAL})
+"""What file systems answer that have no locks: the file is written all the same."""
+
+
+class SpoolFile:
+    """An event file that only this process writes. Every method raises OSError as it comes.
+
+    The file appears under its name only when it is locked, and is unlocked by its end, however that comes: a
+    reader that gets the lock knows that nothing more follows.
+    """
+
+    __slots__ = ("_fd", "_inode", "path", "size")
+
+    def __init__(self, folder: str, stem: str) -> None:
+        os.makedirs(folder, exist_ok=True)
+        self.path = os.path.join(folder, f"{stem}.jsonl")
+        hidden = os.path.join(folder, f".{stem}.tmp")
+        self._fd = os.open(hidden, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        try:
+            _lock(self._fd)
+            if os.path.exists(self.path):
+                raise FileExistsError(errno.EEXIST, "another writer has this file", self.path)
+            os.rename(hidden, self.path)
+            stat = os.fstat(self._fd)
+        except BaseException:
+            os.close(self._fd)
+            with suppress(OSError):
+                os.unlink(hidden)
+            raise
+        self._inode = (stat.st_dev, stat.st_ino)
+        self.size = 0
+
+    def write(self, line: bytes, fsync: bool) -> None:
+        """Append a whole line, or nothing of it."""
+        stat = os.fstat(self._fd)
+        # A trainer may close descriptors that it did not open: never write into what took over the number.
+        if (stat.st_dev, stat.st_ino) != self._inode:
+            self._fd = -1
+            raise OSError(errno.EBADF, "the descriptor was closed by other code", self.path)
+        if stat.st_nlink == 0:
+            raise OSError(errno.ESTALE, "the file was removed", self.path)
+        done = os.write(self._fd, line)
+        if done != len(line):
+            self._write_rest(line[done:], stat.st_size)
+        self.size = stat.st_size + len(line)
+        if fsync:
+            os.fsync(self._fd)
+
+    def _write_rest(self, rest: bytes, size: int) -> None:
+        """Write what the disk did not take at once, or take back what it took: half a line would spoil the next."""
+        try:
+            if os.write(self._fd, rest) != len(rest):
+                raise OSError(errno.ENOSPC, "only a part of an event could be written", self.path)
+        except BaseException:
+            try:
+                os.ftruncate(self._fd, size)
+            except OSError:
+                self.close()  # then the half line is the last one, and a new file is begun
+            raise
+
+    def close(self) -> None:
+        """Close the file, which unlocks it. In a forked child this leaves the parent's lock alone."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            with suppress(OSError):
+                stat = os.fstat(fd)
+                if (stat.st_dev, stat.st_ino) == self._inode:
+                    os.close(fd)
+
+
+def _lock(fd: int) -> None:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise

@@ -1,0 +1,84 @@
+"""How an attempt ended, from what a launcher sees: exit code, signals, kills for memory, word of the ranks."""
+
+import signal
+from collections.abc import Collection
+from typing import NamedTuple
+
+from ettwatch.runfolder import Note
+
+CANCELLING = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
+"""Signals to the launcher that end an attempt; those that mean a preemption are told apart by a setting."""
+
+_CONSEQUENCES = (None, "unknown", "network", "timeout")
+"""Causes that ranks report when it was another process that died."""
+
+
+class Seen(NamedTuple):
+    """What a launcher saw of an attempt."""
+
+    exit_code: int | None
+    """None if a signal ended the command."""
+    signal: int | None
+    received: Collection[int] = ()
+    """Signals that the launcher itself was sent."""
+    oom_killed: bool = False
+    failed: Note | None = None
+    ended: Note | None = None
+
+
+class Verdict(NamedTuple):
+    """The fields of `attempt_ended`."""
+
+    outcome: str
+    cause: str = "unknown"
+    exit_code: int | None = None
+    signal: int | None = None
+    message: str | None = None
+
+
+def judge(seen: Seen, preempting: Collection[int], preempt_cause: str) -> Verdict:
+    """Decide on outcome and cause; docs/instrument.md has the rules as a table."""
+    code, killed_by = seen.exit_code, seen.signal
+    if killed_by is None and code is not None and 128 < code < 128 + signal.NSIG:
+        killed_by = code - 128  # what a shell makes of a command that a signal ended
+
+    def ended(outcome: str, cause: str | None, message: str | None) -> Verdict:
+        return Verdict(outcome, cause or "unknown", code, killed_by, message)
+
+    if code == 0 and seen.ended is not None and seen.ended.outcome == "succeeded":
+        return ended("succeeded", None, None)
+    for number in CANCELLING:
+        if number in seen.received:
+            name = signal.Signals(number).name
+            if number in preempting:
+                return ended("preempted", preempt_cause, f"the launcher was sent {name}")
+            return ended("cancelled", None, f"the launcher was sent {name}")
+    preempted_by = sorted(set(preempting) & set(seen.received))
+    if preempted_by:
+        return ended("preempted", preempt_cause, f"the launcher was sent {signal.Signals(preempted_by[0]).name}")
+    if killed_by == signal.SIGINT:
+        return ended("cancelled", None, "the command was sent SIGINT")
+    if code == 0 and seen.failed is None:
+        note = seen.ended
+        return ended(note.outcome, note.cause, note.message) if note else ended("succeeded", None, None)
+    return _failure(seen, ended_by=killed_by, code=code)
+
+
+def _failure(seen: Seen, ended_by: int | None, code: int | None) -> Verdict:
+    note = seen.failed
+    cause, message = (note.cause, note.message) if note else (None, None)
+    if seen.oom_killed and (ended_by == signal.SIGKILL or cause in _CONSEQUENCES):
+        cause, message = "host_memory", "the kernel killed a process: the control group was out of memory"
+    elif cause is None and code in (126, 127):
+        cause = "config"
+        message = "the command was not found" if code == 127 else "the command cannot be run"
+    if message is None and ended_by is not None:
+        message = f"ended by {_signal_name(ended_by)}"
+    return Verdict("failed", cause or "unknown", code, ended_by, message)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,157 @@
+"""The settings of the demo trainer, on the command line and in code. Needs no torch."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, get_type_hints
+
+PROGRAM = "python -m ettwatch_trainer"
+
+
+class ConfigError(ValueError):
+    """A setting has a value that cannot work. The text names the setting, the value and what to give."""
+
+
+class About(NamedTuple):
+    """What a setting means, and the least value it may have."""
+
+    text: str
+    least: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrainerConfig:
+    """Everything that one training job needs to know; the same for every rank and every attempt."""
+
+    out: Annotated[Path, About("folder for checkpoints, compile cache and published model")] = Path("ettwatch-demo")
+    steps: Annotated[int, About("optimizer steps in all, over every attempt", 1)] = 200
+    batch: Annotated[int, About("samples a rank takes in one step", 1)] = 2048
+    ranks: Annotated[int, About("processes that the launch command makes torchrun start", 1)] = 2
+    seed: Annotated[int, About("seed of the click stream and of the first weights", 0)] = 2026
+
+    tables: Annotated[int, About("embedding tables", 1)] = 8
+    rows: Annotated[int, About("rows of each table", 1)] = 20_000
+    dim: Annotated[int, About("width of an embedding", 1)] = 32
+    dense: Annotated[int, About("dense features of a sample", 1)] = 13
+    hidden: Annotated[int, About("width of a hidden MLP layer", 1)] = 384
+    learning_rate: Annotated[float, About("learning rate of Adagrad", 0)] = 0.02
+    compile: Annotated[bool, About("compile the model with torch.compile")] = True
+
+    checkpoint_every: Annotated[int, About("steps between two checkpoints, 0 for none in the loop", 0)] = 50
+    keep: Annotated[int, About("checkpoints that stay on disk", 1)] = 2
+    evaluate_every: Annotated[int, About("steps between two evaluations, 0 for none", 0)] = 100
+    evaluate_batches: Annotated[int, About("batches of one evaluation, for each rank", 1)] = 4
+    report_every_s: Annotated[float, About("longest silence between two progress events, in seconds", 0.1)] = 3.0
+
+    kill_at_step: Annotated[int, About("SIGKILL one rank after this step of attempt 0, 0 for never", 0)] = 0
+    fail_rank: Annotated[int, About("the rank that is killed", 0)] = 1
+    open_s: Annotated[float, About("seconds that opening the stream takes, as from a remote store", 0)] = 0.0
+    slow_read_every: Annotated[int, About("every so many batches one read is slow, 0 for never", 0)] = 0
+    slow_read_s: Annotated[float, About("seconds that a slow read takes", 0)] = 0.5
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work, before anything is started."""
+        for name, (_, about) in settings().items():
+            value = getattr(self, name)
+            if about.least is not None and not (about.least <= value and math.isfinite(value)):
+                raise ConfigError(f"{option_name(name)}: {value} cannot be; give a number of at least {about.least}")
+        if self.kill_at_step > self.steps:
+            raise ConfigError(
+                f"--kill-at-step: {self.kill_at_step} is after the last step; give --steps ({self.steps}) or less"
+            )
+
+    @property
+    def checkpoints(self) -> Path:
+        """Folder of the training checkpoints."""
+        return self.out / "checkpoints"
+
+    @property
+    def inference(self) -> Path:
+        """Folder that the finished model is published to."""
+        return self.out / "inference"
+
+    @property
+    def compile_cache(self) -> Path:
+        """Folder of inductor's cache; it outlives the attempt, so a restart compiles less."""
+        return self.out / "inductor"
+
+    @property
+    def model_name(self) -> str:
+        """What a checkpoint must agree with to be resumed: shape and seed."""
+        shape = f"tables={self.tables}x{self.rows}x{self.dim} dense={self.dense} hidden={self.hidden}"
+        return f"{shape} seed={self.seed}"
+
+    def arguments(self) -> list[str]:
+        """The command line that `parse` turns into an equal config; settings at their default are left out."""
+        given: list[str] = []
+        for item in dataclasses.fields(self):
+            value = getattr(self, item.name)
+            if value == item.default:
+                continue
+            if isinstance(value, bool):
+                given.append(option_name(item.name if value else f"no_{item.name}"))
+            else:
+                given += [option_name(item.name), str(value)]
+        return given
+
+
+def settings() -> dict[str, tuple[type, About]]:
+    """The type and the meaning of each setting, by name."""
+    hints = get_type_hints(TrainerConfig, include_extras=True)
+    return {name: (hint.__origin__, hint.__metadata__[0]) for name, hint in hints.items()}
+
+
+def demo(out: Path) -> TrainerConfig:
+    """The run that `ettwatch demo` shows: about a minute and a half on two cores, one rank killed on the way.
+
+    The kill comes well after a checkpoint, so that the steps done twice can be seen in the report.
+    """
+    return TrainerConfig(
+        out=out,
+        steps=320,
+        checkpoint_every=80,
+        evaluate_every=160,
+        kill_at_step=215,
+        open_s=1.0,
+        slow_read_every=40,
+        slow_read_s=0.6,
+    )
+
+
+def option_name(setting: str) -> str:
+    """`checkpoint_every` -> `--checkpoint-every`."""
+    return "--" + setting.replace("_", "-")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line of the trainer, made from the fields of `TrainerConfig`."""
+    made = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description="Trains a small recommendation model on synthetic clicks, watched by ettwatch. "
+        "Start it under torchrun for several ranks, or by itself for one.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    defaults = TrainerConfig()
+    for name, (kind, about) in settings().items():
+        how: dict[str, Any] = {"default": getattr(defaults, name), "help": about.text}
+        if kind is bool:
+            how["action"] = argparse.BooleanOptionalAction
+        else:
+            how |= {"type": kind, "metavar": kind.__name__.upper()}
+        made.add_argument(option_name(name), **how)
+    return made
+
+
+def parse(arguments: Sequence[str] | None = None) -> TrainerConfig:
+    """Read the command line (`sys.argv` if None). Exits with code 2 and a message if it cannot work."""
+    reader = parser()
+    given = reader.parse_args(arguments)
+    try:
+        return TrainerConfig(**vars(given))
+    except ConfigError as error:
+        reader.error(str(error))

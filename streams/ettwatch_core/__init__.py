@@ -1,0 +1,26 @@
+"""The pure core of ettwatch: events in, a job's timeline out. No I/O and no clock."""
+
+from ettwatch_core.cells import cells
+from ettwatch_core.codec import StateError, dump, load
+from ettwatch_core.rules import CELL, RULES_VERSION, Rules
+from ettwatch_core.settle import Settled, settle
+from ettwatch_core.state import JobState, Verdict, apply
+from ettwatch_core.summarize import Snapshot, snapshot, summarize
+
+__all__ = [
+    "CELL",
+    "RULES_VERSION",
+    "JobState",
+    "Rules",
+    "Settled",
+    "Snapshot",
+    "StateError",
+    "Verdict",
+    "apply",
+    "cells",
+    "dump",
+    "load",
+    "settle",
+    "snapshot",
+    "summarize",
+]

@@ -1,0 +1,64 @@
+"""Which records a job still needs behind a cut."""
+
+from ettwatch_core import records as r
+from ettwatch_core.cut import Place
+from ettwatch_core.records import Record
+from ettwatch_core.timeline import Timeline
+from ettwatch_schemas import component_of
+
+__all__ = ["Keep"]
+
+
+class Keep:
+    """Decides which records stay after a cut."""
+
+    def __init__(self, timeline: Timeline, place: Place, horizon: int, lateness: int) -> None:
+        line = timeline.lines[place.line]
+        self.current = line.bounds.group.number
+        self.in_loop = place.cut is not None
+        self.until = place.until
+        self.long_ago = horizon - lateness
+        self.dropped: set[tuple[int, int, str]] = set()
+        """Spans that are over."""
+        self.waits: set[tuple[int, int, str]] = set()
+        self.started: set[tuple[int, int, str]] = set()
+        for group in timeline.groups:
+            for raw in (*group.spans, *group.waits):
+                key = (group.number, raw.rank, raw.span)
+                self.started.add(key)
+                wait = component_of(raw.phase) == "scheduling"
+                if wait:
+                    self.waits.add(key)
+                if self._over(raw.start, raw.end, group.number, wait, raw.background, line.bounds.start):
+                    self.dropped.add(key)
+
+    def _over(self, start: int, end: int | None, number: int, wait: bool, background: bool, begun: int) -> bool:
+        if number > self.current:
+            return False
+        if number < self.current:
+            return not wait or (start < begun if end is None else end < self.until)
+        if not self.in_loop:
+            return wait and end is not None and end <= begun
+        if background:
+            return end is not None and end < self.until
+        return start < self.until
+
+    def __call__(self, rec: Record) -> bool:
+        """Tell whether a record stays."""
+        kind, ts, number = rec[0], rec[1], rec[2]
+        if number < 0:
+            return bool(kind == r.JOB_END or ts >= self.until)
+        if kind in (r.PHASE_START, r.PHASE_END):
+            key = (number, rec[3], rec[4])
+            if key in self.started:
+                return key not in self.dropped
+            return bool(number >= self.current and (ts >= self.until or ts >= self.long_ago))
+        if number != self.current:
+            return bool(number > self.current)
+        return not self.in_loop or kind == r.ATTEMPT_END or ts > self.until
+
+    def zombie(self, rec: Record) -> bool:
+        """Tell whether a record is told after the cut by an attempt that was over before it."""
+        if rec[2] < 0 or rec[2] >= self.current or rec[1] <= self.until or rec[0] == r.ATTEMPT_END:
+            return False
+        return (rec[2], rec[3], rec[4] if len(rec) > 4 else "") not in self.waits

@@ -1,0 +1,66 @@
+"""Rule 7: the time between attempts, before the first, and after one that waits for a retry."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ettwatch_core.attempts import Bounds
+from ettwatch_core.charge import Piece, charge, free_pieces
+from ettwatch_core.groups import RawSpan
+from ettwatch_core.line import join
+from ettwatch_core.spans import Closed, Cluster, merge
+from ettwatch_core.tally import Tally, tally_of
+
+__all__ = ["Gap", "close_waits", "fill_gap"]
+
+
+class Gap(NamedTuple):
+    """Time outside attempts; it carries number and GPUs of the attempt before it."""
+
+    attempt: int
+    gpus: int
+    start: int
+    end: int
+    pieces: list[Piece]
+    clusters: list[Cluster]
+
+    def tally(self) -> Tally:
+        """Return its sums."""
+        return tally_of(self.pieces, self.clusters, self.gpus)
+
+
+def close_waits(waits: Iterable[RawSpan], bounds: Sequence[Bounds], until: int, settled: int) -> list[Closed]:
+    """Decide where ``scheduling`` spans end: one without a told end reaches to its attempt's start, or to ``until``.
+
+    Attempts with numbers below ``settled`` are over.
+    """
+    starts = {b.group.number: b.start for b in bounds}
+    later = sorted(b.start for b in bounds)
+    closed = []
+    for raw in waits:
+        if raw.background or raw.negative:
+            continue
+        if raw.end is not None:
+            end = raw.end
+        else:
+            own = starts.get(raw.attempt)
+            if own is not None and raw.start < own:
+                end = own
+            elif own is None and raw.attempt >= settled:
+                end = until
+            else:  # begun after its own attempt: it waits for the next one
+                end = next((s for s in later if s > raw.start), until)
+        closed.append(Closed(raw.start, max(raw.start, end), raw, raw.end is None))
+    return closed
+
+
+def fill_gap(attempt: int, gpus: int, start: int, end: int, waits: Sequence[Closed]) -> Gap:
+    """Charge a gap to the ``scheduling`` spans open in it, else to ``scheduling``."""
+    inside = [
+        span._replace(start=max(span.start, start), end=min(span.end, end))
+        for span in waits
+        if min(span.end, end) > max(span.start, start)
+    ]
+    clusters = merge(inside)
+    pieces = charge(clusters)
+    rest = [(s, e, "scheduling") for s, e in free_pieces(pieces, start, end)]
+    return Gap(attempt, gpus, start, end, join([*pieces, *rest]), clusters)

@@ -1,0 +1,260 @@
+"""Settling changes nothing but the size of the state."""
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ettwatch_core import (
+    CELL,
+    JobState,
+    Rules,
+    Settled,
+    StateError,
+    Verdict,
+    apply,
+    cells,
+    dump,
+    load,
+    settle,
+    snapshot,
+    summarize,
+)
+from ettwatch_schemas import (
+    AttemptEnded,
+    AttemptStarted,
+    AttemptSummary,
+    CheckpointDurable,
+    Event,
+    JobSubmitted,
+    PhaseEnded,
+    PhaseSpan,
+    PhaseStarted,
+    Progress,
+    Segment,
+    TrainingStarted,
+)
+from support.jobs import jobs, mangle
+
+SECOND = 1_000_000
+NO_LIMIT = Rules(lateness=None)
+
+
+def within_reach(events: list[Event], lateness: int) -> list[Event]:
+    """Leave out what settling does not promise: references back to spans that are long over.
+
+    Those are a ``parent`` that ended before its child began, a span that ends more than the lateness before it starts,
+    and a ``phase_ended`` from a process that outlived its attempt.
+    """
+    starts = {(e.attempt, e.rank, e.span): e.ts for e in events if isinstance(e, PhaseStarted)}
+    next_start: dict[int, int] = {}
+    for e in events:
+        if e.attempt is not None and not isinstance(e, PhaseEnded):
+            for number in range(e.attempt):
+                next_start[number] = min(next_start.get(number, e.ts), e.ts)
+    out: list[Event] = []
+    for e in events:
+        if isinstance(e, PhaseStarted):
+            out.append(e.model_copy(update={"parent": None}))
+        elif isinstance(e, PhaseEnded):
+            begun = starts.get((e.attempt, e.rank, e.span))
+            if begun is not None and begun - e.ts <= lateness and e.ts <= next_start.get(e.attempt, e.ts):
+                out.append(e)
+        else:
+            out.append(e)
+    return out
+
+
+class Streamed:
+    """A job fed event by event, settled after each, with what was handed out."""
+
+    def __init__(self, lateness: int, every: int) -> None:
+        self.rules = Rules(lateness=lateness)
+        self.every = every
+        self.state = JobState("job")
+        self.segments: list[Segment] = []
+        self.attempts: dict[int, AttemptSummary] = {}
+        self.spans: list[PhaseSpan] = []
+        self.times = 0
+
+    def feed(self, event: Event) -> Verdict:
+        verdict = apply(self.state, event, self.rules)
+        settled = settle(self.state, self.rules, every=self.every)
+        if settled is not None:
+            self.take(settled)
+        return verdict
+
+    def take(self, settled: Settled) -> None:
+        self.times += 1
+        self.segments += settled.segments
+        self.spans += settled.spans
+        for attempt in settled.attempts:
+            assert attempt.attempt not in self.attempts, "an attempt is handed out once"
+            self.attempts[attempt.attempt] = attempt
+
+
+def joined(segments: list[Segment]) -> list[Segment]:
+    out: list[Segment] = []
+    for s in segments:
+        if out and out[-1].end == s.start and (out[-1].attempt, out[-1].stage, out[-1].gpus) == (
+            s.attempt,
+            s.stage,
+            s.gpus,
+        ):
+            out[-1] = out[-1]._replace(end=s.end)
+        else:
+            out.append(s)
+    return out
+
+
+def plain(span: PhaseSpan) -> PhaseSpan:
+    """A span whose end is told after its attempt was settled stays marked as open."""
+    return span._replace(open=False, behind=0)
+
+
+def no_zombies(attempt: AttemptSummary) -> AttemptSummary:
+    """What a settled attempt still says flags the job, not the attempt."""
+    return attempt.model_copy(update={"flags": [f for f in attempt.flags if f != "zombie"]})
+
+
+@given(
+    jobs(),
+    st.integers(0, 2**32),
+    st.sampled_from([5 * SECOND, 60 * SECOND, 400 * SECOND, 3600 * SECOND]),
+    st.sampled_from([0, 100 * SECOND, CELL]),
+)
+def test_settled_or_not_it_is_the_same_job(events: list[Event], seed: int, lateness: int, every: int) -> None:
+    rng = Random(seed)
+    told = mangle(rng, within_reach(events, lateness), lateness_us=lateness)
+    stream, whole = Streamed(lateness, every), JobState("job")
+    for event in told:
+        verdict = stream.feed(event)
+        if verdict is not Verdict.LATE:
+            apply(whole, event, NO_LIMIT)
+        if rng.random() < 0.05:
+            stream.state = load(dump(stream.state))
+    want, got = snapshot(whole, NO_LIMIT), snapshot(stream.state, stream.rules)
+    assert got.summary.model_copy(update={"version": 0}) == want.summary.model_copy(update={"version": 0})
+    assert joined([*stream.segments, *got.segments]) == want.segments
+    attempts = {**stream.attempts, **{a.attempt: a for a in got.attempts}}
+    assert [no_zombies(attempts[a.attempt]) for a in want.attempts] == [no_zombies(a) for a in want.attempts]
+    assert sorted(map(plain, [*stream.spans, *got.spans])) == sorted(map(plain, want.spans))
+    if got.segments and stream.segments:
+        assert stream.segments[-1].end == got.segments[0].start
+        assert got.segments[0].start == got.final_before
+    assert len(cells(stream.segments).keys() & cells(got.segments).keys()) == 0
+
+
+def a_long_job(days: float, rng: Random, *, every_s: int = 15, broken: bool = False) -> list[Event]:
+    """Build a job that reports every 15 s, saves every ten minutes, and says when a checkpoint is durable."""
+    events: list[Event] = []
+    ts = 1_790_000_000_000_000
+
+    def add(cls: type, at: int, kind: str, **fields: object) -> None:
+        key = "%032x" % rng.getrandbits(128)
+        events.append(cls(v=1, id=key, job="job", ts=at, kind=kind, **fields))
+
+    add(JobSubmitted, ts, "job_submitted", team="ads", model="m", cluster="c", gpus=64)
+    add(AttemptStarted, ts + 5 * SECOND, "attempt_started", attempt=0, gpus=64)
+    ts += 60 * SECOND
+    add(TrainingStarted, ts, "training_started", attempt=0, position=0, step=0, report_every_s=2 * every_s)
+    if broken:  # a phase that nobody ever ends
+        add(PhaseStarted, ts + SECOND, "phase_started", attempt=0, span="lost", phase="wasted_training.evaluation")
+    end = ts + int(days * 86400) * SECOND
+    position = wait = i = 0
+    while ts < end:
+        i += 1
+        ts += every_s * SECOND + rng.randrange(-50_000, 50_000)
+        position += rng.randrange(90_000, 110_000)
+        wait += rng.randrange(SECOND)
+        add(Progress, ts, "progress", attempt=0, position=position, step=40 * i, data_wait_us=wait)
+        if i % 40 == 0:
+            span = f"save-{i}"
+            add(PhaseStarted, ts + SECOND, "phase_started", attempt=0, span=span, phase="wasted_training.checkpoint_save")
+            add(PhaseEnded, ts + 3 * SECOND, "phase_ended", attempt=0, span=span)
+            add(CheckpointDurable, ts + 7 * SECOND, "checkpoint_durable", attempt=0, position=position, step=40 * i)
+    return events
+
+
+@pytest.mark.parametrize("broken", [False, True], ids=["sound", "with an open span"])
+def test_the_state_of_a_long_job_is_bounded(broken: bool) -> None:
+    events = a_long_job(4, Random(3), broken=broken)
+    rules = Rules()
+    state = JobState("job")
+    sizes = []
+    for i, event in enumerate(events):
+        assert apply(state, event, rules) is Verdict.ACCEPTED
+        settle(state, rules)
+        if i > len(events) // 2 and i % 97 == 0:
+            sizes.append(len(dump(state)))
+    assert max(sizes) < 64 * 1024
+    if not broken:
+        whole = JobState("job")
+        for event in events:
+            apply(whole, event, NO_LIMIT)
+        assert summarize(state, rules) == summarize(whole, NO_LIMIT)
+
+
+def test_a_restart_of_a_long_job_discards_what_it_should() -> None:
+    """The next attempt goes on from a durable checkpoint that was settled hours ago."""
+    rng = Random(5)
+    events = a_long_job(1, rng)
+    durables = [e for e in events if isinstance(e, CheckpointDurable)]
+    start = durables[-80].position
+    ts = events[-1].ts
+    more: list[Event] = [
+        AttemptEnded(
+            v=1, id="end", job="job", ts=ts + 60 * SECOND, kind="attempt_ended", attempt=0, outcome="failed",
+            cause="hardware", source="launcher",
+        ),
+        AttemptStarted(v=1, id="begin", job="job", ts=ts + 90 * SECOND, kind="attempt_started", attempt=1, gpus=64),
+        TrainingStarted(
+            v=1, id="train", job="job", ts=ts + 120 * SECOND, kind="training_started", attempt=1, position=start, step=1,
+        ),
+    ]  # fmt: skip
+    rules, state, whole = Rules(), JobState("job"), JobState("job")
+    for event in [*events, *more]:
+        apply(state, event, rules)
+        settle(state, rules)
+        apply(whole, event, NO_LIMIT)
+    assert state.carry is not None
+    assert summarize(state, rules) == summarize(whole, NO_LIMIT)
+    assert summarize(state, rules).unsaved_s > 3600
+
+
+def test_an_event_later_than_the_lateness_is_refused_and_leaves_no_trace() -> None:
+    events = a_long_job(0.5, Random(8))
+    rules, state = Rules(), JobState("job")
+    for event in events:
+        apply(state, event, rules)
+        settle(state, rules)
+    before = dump(state)
+    old = events[-1].model_copy(update={"id": "late", "ts": state.newest - 6 * 3600 * SECOND - 1})
+    assert apply(state, old, rules) is Verdict.LATE
+    assert dump(state) == before
+    just = events[-1].model_copy(update={"id": "just in time", "ts": state.newest - 6 * 3600 * SECOND})
+    assert apply(state, just, rules) is Verdict.ACCEPTED
+
+
+def test_nothing_is_settled_without_a_lateness() -> None:
+    state = JobState("job")
+    for event in a_long_job(0.5, Random(8)):
+        apply(state, event, NO_LIMIT)
+        assert settle(state, NO_LIMIT) is None
+
+
+@pytest.mark.parametrize("data", [b"", b"junk", b"x\x9c\x03\x00\x00\x00\x00\x01"])
+def test_bytes_that_are_no_state_are_refused(data: bytes) -> None:
+    with pytest.raises(StateError, match="not a stored job state"):
+        load(data)
+
+
+def test_a_state_of_another_form_is_refused() -> None:
+    import json
+    import zlib
+
+    body = json.loads(zlib.decompress(dump(JobState("job"))))
+    body["format"] = 99
+    with pytest.raises(StateError, match="format 99"):
+        load(zlib.compress(json.dumps(body).encode()))

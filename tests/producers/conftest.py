@@ -1,0 +1,25 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ettwatch import log
+from support.spooled import Recording
+
+
+@pytest.fixture(autouse=True)
+def _fresh_warnings() -> None:
+    """Each test sees its warnings, whatever was logged before."""
+    log._said.clear()
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Path:
+    return tmp_path / "spool"
+
+
+@pytest.fixture
+def recording(spool: Path) -> Iterator[Recording]:
+    found = Recording(spool)
+    yield found
+    found.close()

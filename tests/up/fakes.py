@@ -1,0 +1,73 @@
+"""A ClickHouse of dictionaries, for tests of the loop that need no engine."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ettwatch_clickhouse import StoreError
+from ettwatch_core import Settled, Snapshot
+from ettwatch_schemas import Event, JobSummary
+
+
+class Rows(NamedTuple):
+    rows: list[tuple[object, ...]]
+
+
+class FakeStore:
+    """Holds what was flushed, and answers the queries of the loop."""
+
+    def __init__(self) -> None:
+        self.events: dict[tuple[str, str], bytes] = {}
+        self.jobs: dict[str, JobSummary] = {}
+        self.published: list[JobSummary] = []
+        self.queries = 0
+        self.failures: list[Exception] = []
+
+    def query(self, sql: str, params: Mapping[str, object] | None = None) -> Rows:
+        self.queries += 1
+        if self.failures:
+            raise self.failures.pop(0)
+        given = params or {}
+        if "DISTINCT job" in sql:
+            return Rows([(job,) for job in sorted({job for job, _ in self.events})])
+        mine = {event_id: raw for (job, event_id), raw in self.events.items() if job == given["job"]}
+        if "DISTINCT id" in sql:
+            ids = given["ids"]
+            assert isinstance(ids, list)
+            return Rows([(event_id,) for event_id in ids if event_id in mine])
+        assert sql.startswith("SELECT raw FROM events"), sql
+        return Rows([(raw,) for raw in mine.values()])
+
+
+class FakeWriter:
+    """Buffers rows and hands them to the store in one go."""
+
+    def __init__(self, store: FakeStore) -> None:
+        self.store = store
+        self.events: dict[tuple[str, str], bytes] = {}
+        self.snapshots: list[Snapshot] = []
+        self.failures: list[Exception] = []
+
+    def event(self, event: Event, raw: bytes) -> None:
+        self.events[event.job, event.id] = raw
+
+    def snapshot(self, snap: Snapshot) -> None:
+        self.snapshots.append(snap)
+
+    def settled(self, settled: Settled, version: int) -> None:
+        assert version > 0
+
+    def flush(self) -> None:
+        if self.failures:
+            raise self.failures.pop(0)
+        self.store.events |= self.events
+        for snap in self.snapshots:
+            summary = snap.summary
+            self.store.published.append(summary)
+            if summary.job not in self.store.jobs or summary.version >= self.store.jobs[summary.job].version:
+                self.store.jobs[summary.job] = summary
+        self.events = {}
+        self.snapshots = []
+
+
+def away() -> StoreError:
+    return StoreError("ClickHouse is away")
