@@ -75,9 +75,11 @@ class Launcher:
         env, plan, settings = self._env, self._plan, self._settings
         if settings.disabled:
             return None
-        if flag(env, "ETTWATCH_LAUNCHER") and plan.given.job in (None, env.get("ETTWATCH_JOB")):
-            return None  # an outer launcher speaks for this job
-        env = {name: value for name, value in env.items() if name != "ETTWATCH_LAUNCHER"}
+        if flag(env, "ETTWATCH_LAUNCHER"):
+            if plan.given.job in (None, env.get("ETTWATCH_JOB")):
+                return None  # an outer launcher speaks for this job
+            not_ours = ("ETTWATCH_LAUNCHER", "ETTWATCH_ATTEMPT")
+            env = {name: value for name, value in env.items() if name not in not_ours}
         speaks = next(filter(None, (env.get(name) for name in ("ETTWATCH_RANK", "RANK", "SLURM_PROCID"))), "0") == "0"
         try:
             identity = resolve(plan.given._replace(rank=0), env)
@@ -116,7 +118,7 @@ class Launcher:
             trouble(f"keeping the numbers of attempts in {self._settings.spool}", error)
             return identity._replace(attempt=least), None if least else "initial"
         if claim.last_outcome in ("succeeded", "cancelled"):
-            self._say(f"job {identity.job!r} {claim.last_outcome} before; this is its attempt {claim.attempt}")
+            self._say(f"job {identity.job!r} has ended before ({claim.last_outcome}); this is attempt {claim.attempt}")
         trigger = _TRIGGERS[claim.last_outcome or "failed"] if claim.known else None if claim.attempt else "initial"
         return identity._replace(attempt=claim.attempt), trigger
 

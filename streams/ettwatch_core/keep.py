@@ -38,7 +38,7 @@ class Keep:
         if number < self.current:
             return not wait or (start < begun if end is None else end < self.until)
         if not self.in_loop:
-            return wait and end is not None and end <= begun
+            return wait and end is not None and start <= end <= begun
         if background:
             return end is not None and end < self.until
         return start < self.until

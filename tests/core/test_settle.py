@@ -1,5 +1,7 @@
 """Settling changes nothing but the size of the state."""
 
+import json
+import zlib
 from random import Random
 
 import pytest
@@ -22,7 +24,6 @@ from ettwatch_core import (
     summarize,
 )
 from ettwatch_schemas import (
-    AttemptEnded,
     AttemptStarted,
     AttemptSummary,
     CheckpointDurable,
@@ -34,6 +35,7 @@ from ettwatch_schemas import (
     Progress,
     Segment,
     TrainingStarted,
+    decode_event,
 )
 from support.jobs import jobs, mangle
 
@@ -97,10 +99,15 @@ class Streamed:
 def joined(segments: list[Segment]) -> list[Segment]:
     out: list[Segment] = []
     for s in segments:
-        if out and out[-1].end == s.start and (out[-1].attempt, out[-1].stage, out[-1].gpus) == (
-            s.attempt,
-            s.stage,
-            s.gpus,
+        if (
+            out
+            and out[-1].end == s.start
+            and (out[-1].attempt, out[-1].stage, out[-1].gpus)
+            == (
+                s.attempt,
+                s.stage,
+                s.gpus,
+            )
         ):
             out[-1] = out[-1]._replace(end=s.end)
         else:
@@ -152,7 +159,7 @@ def a_long_job(days: float, rng: Random, *, every_s: int = 15, broken: bool = Fa
     ts = 1_790_000_000_000_000
 
     def add(cls: type, at: int, kind: str, **fields: object) -> None:
-        key = "%032x" % rng.getrandbits(128)
+        key = f"{rng.getrandbits(128):032x}"
         events.append(cls(v=1, id=key, job="job", ts=at, kind=kind, **fields))
 
     add(JobSubmitted, ts, "job_submitted", team="ads", model="m", cluster="c", gpus=64)
@@ -171,7 +178,14 @@ def a_long_job(days: float, rng: Random, *, every_s: int = 15, broken: bool = Fa
         add(Progress, ts, "progress", attempt=0, position=position, step=40 * i, data_wait_us=wait)
         if i % 40 == 0:
             span = f"save-{i}"
-            add(PhaseStarted, ts + SECOND, "phase_started", attempt=0, span=span, phase="wasted_training.checkpoint_save")
+            add(
+                PhaseStarted,
+                ts + SECOND,
+                "phase_started",
+                attempt=0,
+                span=span,
+                phase="wasted_training.checkpoint_save",
+            )
             add(PhaseEnded, ts + 3 * SECOND, "phase_ended", attempt=0, span=span)
             add(CheckpointDurable, ts + 7 * SECOND, "checkpoint_durable", attempt=0, position=position, step=40 * i)
     return events
@@ -203,18 +217,15 @@ def test_a_restart_of_a_long_job_discards_what_it_should() -> None:
     durables = [e for e in events if isinstance(e, CheckpointDurable)]
     start = durables[-80].position
     ts = events[-1].ts
-    more: list[Event] = [
-        AttemptEnded(
-            v=1, id="end", job="job", ts=ts + 60 * SECOND, kind="attempt_ended", attempt=0, outcome="failed",
-            cause="hardware", source="launcher",
-        ),
-        AttemptStarted(v=1, id="begin", job="job", ts=ts + 90 * SECOND, kind="attempt_started", attempt=1, gpus=64),
-        TrainingStarted(
-            v=1, id="train", job="job", ts=ts + 120 * SECOND, kind="training_started", attempt=1, position=start, step=1,
-        ),
-    ]  # fmt: skip
+    told = {"v": 1, "job": "job"}
+    more = [
+        {"kind": "attempt_ended", "ts": ts + 60 * SECOND, "attempt": 0, "outcome": "failed", "source": "launcher"},
+        {"kind": "attempt_started", "ts": ts + 90 * SECOND, "attempt": 1, "gpus": 64},
+        {"kind": "training_started", "ts": ts + 120 * SECOND, "attempt": 1, "position": start, "step": 1},
+    ]
+    events += [decode_event(json.dumps({**told, "id": body["kind"], **body})) for body in more]
     rules, state, whole = Rules(), JobState("job"), JobState("job")
-    for event in [*events, *more]:
+    for event in events:
         apply(state, event, rules)
         settle(state, rules)
         apply(whole, event, NO_LIMIT)
@@ -251,9 +262,6 @@ def test_bytes_that_are_no_state_are_refused(data: bytes) -> None:
 
 
 def test_a_state_of_another_form_is_refused() -> None:
-    import json
-    import zlib
-
     body = json.loads(zlib.decompress(dump(JobState("job"))))
     body["format"] = 99
     with pytest.raises(StateError, match="format 99"):

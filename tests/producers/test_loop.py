@@ -1,5 +1,6 @@
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 
@@ -38,7 +39,7 @@ def test_progress_goes_out_three_times_as_often_as_is_promised(recording: Record
         time.sleep(0.005)
         rec.step(1)
     sent = progress(recording)
-    gaps = [later.ts - earlier.ts for earlier, later in zip(sent, sent[1:], strict=False)]
+    gaps = [later.ts - earlier.ts for earlier, later in pairwise(sent)]
     assert 3 <= len(sent) <= 8
     assert all(gap >= 90_000 for gap in gaps)
     assert [event.position for event in sent] == sorted({event.position for event in sent})
@@ -177,7 +178,7 @@ def test_counts_of_other_types_count(recording: Recording) -> None:
     rec = recording.start()
     rec.training_started()
     for value in (True, 2.0, numpy.int64(4)):
-        rec.step(value)
+        rec.step(value)  # type: ignore[arg-type]
     assert rec._loop.mark[:2] == (7, 3)
 
 
@@ -230,11 +231,16 @@ def test_a_loop_in_parts_goes_on_counting(recording: Recording) -> None:
 
 def test_an_exception_leaves_the_loop_open_and_the_last_step_is_told_at_its_time(recording: Recording) -> None:
     rec = recording.start()
-    with pytest.raises(ValueError, match="mine"), rec.training():
-        rec.step(1)
-        rec.step(1)
-        at = rec._loop.mark[2]
-        raise ValueError("mine")
+
+    def train() -> None:
+        with rec.training():
+            rec.step(1)
+            rec.step(1)
+            raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        train()
+    at = rec._loop.mark[2]
     rec.failed("because")
     last = progress(recording)[-1]
     assert (last.position, last.ts) == (2, rec._outbox.clock.at(at))

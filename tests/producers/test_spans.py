@@ -21,9 +21,8 @@ def spans(recording: Recording) -> dict[str, tuple[PhaseStarted, PhaseEnded]]:
 def test_nested_phases_name_their_parent(recording: Recording) -> None:
     rec = recording.start()
     with rec.phase("trainer_init"):
-        with rec.phase("trainer_init.a"):
-            with rec.phase("pt2_compilation.dynamo"):
-                pass
+        with rec.phase("trainer_init.a"), rec.phase("pt2_compilation.dynamo"):
+            pass
         with rec.phase("trainer_init.b"):
             pass
     found = spans(recording)
@@ -56,7 +55,14 @@ class Unprintable:
 
 def test_details_that_are_no_json_are_made_so(recording: Recording) -> None:
     rec = recording.start()
-    odd = {"nan": float("nan"), "big": 2**70, "obj": Unprintable(), "list": [1, (2.5, None)], "half": "\ud800", "b": b"x"}
+    odd = {
+        "nan": float("nan"),
+        "big": 2**70,
+        "obj": Unprintable(),
+        "list": [1, (2.5, None)],
+        "half": "\ud800",
+        "b": b"x",
+    }
     with rec.phase("trainer_init", attrs=odd):
         pass
     start, _ = spans(recording)["trainer_init"]

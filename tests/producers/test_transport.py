@@ -13,12 +13,11 @@ from types import FrameType
 
 import pytest
 
-from ettwatch import spool as spool_module
 from ettwatch import transport as transport_module
 from ettwatch.backlog import Backlog
 from ettwatch.settings import read
 from ettwatch.transport import FileTransport
-from support.spooled import Recording, events, kinds, lines, python, until
+from support.spooled import Recording, events, kinds, lines, python
 
 
 def transport(folder: Path, env: dict[str, str] | None = None, job: str = "job") -> FileTransport:
@@ -73,7 +72,12 @@ def test_a_line_is_on_disk_when_put_returns_in_a_locked_file_of_the_agreed_name(
 def test_each_line_is_one_write(spool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[bytes] = []
     real = os.write
-    monkeypatch.setattr(os, "write", lambda fd, data: (written.append(data), real(fd, data))[1])
+
+    def write(fd: int, data: bytes) -> int:
+        written.append(data)
+        return real(fd, data)
+
+    monkeypatch.setattr(os, "write", write)
     sent = transport(spool)
     for number in range(3):
         sent.put(line(number), True)
@@ -114,7 +118,9 @@ def test_what_a_full_disk_refuses_is_kept_and_written_later_in_order(
     assert numbers(spool) == [0]  # and nothing of half a line
     monkeypatch.undo()
     monkeypatch.setattr(transport_module, "FIRST_RETRY_S", 0.0)
-    until(lambda: (sent.retry(), sent.waiting == 0)[1])
+    deadline = time.monotonic() + 10
+    while sent.waiting and time.monotonic() < deadline:
+        sent.retry()
     sent.put(line(20), True)
     assert numbers(spool) == list(range(21))
     assert len(caplog.records) == 1
@@ -218,7 +224,7 @@ def test_where_there_are_no_locks_it_writes_without(spool: Path, monkeypatch: py
     def flock(fd: int, how: int) -> None:
         raise OSError(errno.ENOLCK, "no locks")
 
-    monkeypatch.setattr(spool_module.fcntl, "flock", flock)
+    monkeypatch.setattr(fcntl, "flock", flock)
     transport(spool).put(line(1), True)
     assert numbers(spool) == [1]
 

@@ -69,6 +69,7 @@ class Part(NamedTuple):
     start: int
     end: int
     key: Key
+    parent: str | None
 
 
 @dataclass
@@ -158,7 +159,7 @@ def summarize(
 ) -> dict[str, Any]:
     """Return the summary of one job as a dict, with `segments` as (attempt, stage, start, end, gpus)."""
     # The timeline is a function of the set of the events: duplicates (same id) count once.
-    told = sorted({event.id: event for event in events}.values(), key=lambda event: (event.ts, event.id))
+    told = sorted({event.id: event for event in events}.values(), key=lambda event: (event.ts, _content(event)))
     newest = told[-1].ts
     # T1 = now, which is never before the latest event.
     now = newest if now is None else max(now, newest)
@@ -199,9 +200,7 @@ def summarize(
     # runs or waits for a retry, T1 = now.
     if job_ended:
         t1 = max(job_ended.ts, last.end) if last else job_ended.ts
-    elif last is None or last.outcome is None:
-        t1 = now
-    elif waits and not expired:
+    elif last is None or last.outcome is None or (waits and not expired):
         t1 = now
     else:
         t1 = last.end
@@ -211,9 +210,8 @@ def summarize(
         _gpus(attempt, job_gpus)
         _find_loop(attempt, hang_after_us, flags)
         _place_spans(attempt)
-    named = _named(spans, attempts)
     hidden: dict[str, int] = defaultdict(int)
-    segments = _segments(attempts, spans, named, hidden, t0, t1, now, job_gpus)
+    segments = _segments(attempts, spans, hidden, t0, t1, now, job_gpus)
 
     stages: dict[str, int] = defaultdict(int)
     gpu_stages: dict[str, int] = defaultdict(int)
@@ -264,6 +262,11 @@ def summarize(
         "segments": segments,
         "level_1_s": _level_1(attempts, t0, t1, recovery) / SECOND,
     }
+
+
+def _content(event: Event) -> str:
+    """Return what orders events of equal times where the rules name no order."""
+    return event.model_copy(update={"id": ""}).model_dump_json()
 
 
 def _sum_of(stages: dict[str, int], component: str) -> int:
@@ -512,12 +515,15 @@ def _place_spans(attempt: Attempt) -> None:
     for span in attempt.spans:
         if not span.plays:
             continue
-        end = _end_of(attempt, span)
-        # scheduling spans outside their attempt stay for rule 7; other spans begun after it are ignored.
-        if span.start > attempt.end or (end < attempt.start and span.scheduling):
-            continue
-        start = max(span.start, attempt.start)
-        attempt.parts.append(Part(span.phase, start, min(max(start, end), attempt.end), span.key))
+        part = Part(span.phase, span.start, max(span.start, _end_of(attempt, span)), span.key, span.parent)
+        if span.scheduling:
+            # scheduling spans outside their attempt stay for rule 7.
+            inside = _within(part, attempt.start, attempt.end)
+            attempt.parts += [inside] if inside else []
+        elif span.start <= attempt.end:
+            # What precedes the start is moved to it; what ends after the attempt ends with it.
+            start = max(span.start, attempt.start)
+            attempt.parts.append(part._replace(start=start, end=min(max(start, part.end), attempt.end)))
     if not attempt.trains:
         return
     # 4. The start of the loop, or, if a pt2_compilation span that begins before the first advance ends later
@@ -553,22 +559,13 @@ def _end_of(attempt: Attempt, span: Span) -> int:
     return attempt.end
 
 
-def _named(spans: Iterable[Span], attempts: Iterable[Attempt]) -> set[Key]:
-    """Return the spans that are named as parent by a span of the same rank."""
-    ends = {attempt.number: attempt.end for attempt in attempts}
-    return {
-        (span.key[0], span.key[1], span.parent)
-        for span in spans
-        if span.parent is not None and span.plays and (span.scheduling or span.start <= ends[span.key[0]])
-    }
-
-
 # --- 5. Each instant is charged once -------------------------------------------------------------------------
 
 
-def _merge(parts: Iterable[Part], named: set[Key]) -> list[Phase]:
+def _merge(parts: Sequence[Part]) -> list[Phase]:
     """Make spans of one phase that overlap or touch one, from the earliest start to the latest end."""
     phases: list[Phase] = []
+    named = {(part.key[0], part.key[1], part.parent) for part in parts if part.parent is not None}
     for part in sorted(parts, key=lambda part: (part.phase, part.start, part.end)):
         if phases and phases[-1].name == part.phase and part.start <= phases[-1].end:
             phases[-1].end = max(phases[-1].end, part.end)
@@ -603,9 +600,9 @@ def _charged(phases: Sequence[Phase], ts: int, hidden: dict[str, int], length: i
     return chosen.name
 
 
-def _charge(attempt: Attempt, named: set[Key], hidden: dict[str, int], passed: list[tuple[int, int]]) -> list[Piece]:
+def _charge(attempt: Attempt, hidden: dict[str, int], passed: list[tuple[int, int]]) -> list[Piece]:
     """Charge every instant of an attempt. `passed` are the ranges of earlier gaps; those of this one are added."""
-    phases = _merge(attempt.parts, named)
+    phases = _merge(attempt.parts)
     # c. Before the first trainer_init or pt2_compilation span or the moment where the loop starts (or, without
     # an advance, would start): hardware_setup.
     begins = [part.start for part in attempt.parts if component_of(part.phase) in ("trainer_init", "pt2_compilation")]
@@ -720,7 +717,6 @@ def _lay(amounts: Sequence[tuple[str, int]], room: Sequence[tuple[int, int]]) ->
 def _segments(
     attempts: Sequence[Attempt],
     spans: Sequence[Span],
-    named: set[Key],
     hidden: dict[str, int],
     t0: int,
     t1: int,
@@ -732,7 +728,8 @@ def _segments(
     segments: list[Segment] = []
 
     def wait(start: int, end: int, attempt: int, gpus: int) -> None:
-        for low, high, stage in _charge_wait(_merge(parts, named), hidden, start, end):
+        there = [part for part in (_within(part, start, end) for part in parts) if part]
+        for low, high, stage in _charge_wait(_merge(there), hidden, start, end):
             segments.append((attempt, stage, low, high, gpus))
 
     if not attempts:
@@ -742,7 +739,7 @@ def _segments(
     wait(t0, attempts[0].start, attempts[0].number, attempts[0].gpus)
     passed: list[tuple[int, int]] = []
     for index, attempt in enumerate(attempts):
-        for low, high, stage in _charge(attempt, named, hidden, passed):
+        for low, high, stage in _charge(attempt, hidden, passed):
             segments.append((attempt.number, stage, low, high, attempt.gpus))
         if index + 1 < len(attempts):
             wait(attempt.end, attempts[index + 1].start, attempt.number, attempt.gpus)
@@ -771,8 +768,15 @@ def _waiting(attempts: Sequence[Attempt], spans: Sequence[Span], now: int) -> li
             end = now
         else:
             end = _end_of(attempt, span)
-        parts.append(Part(span.phase, span.start, max(span.start, end), span.key))
+        parts.append(Part(span.phase, span.start, max(span.start, end), span.key, span.parent))
     return parts
+
+
+def _within(part: Part, start: int, end: int) -> Part | None:
+    """Return what of a scheduling span lies between two times; None if it lies outside."""
+    if part.start < end and part.end > start:
+        return part._replace(start=max(part.start, start), end=min(part.end, end))
+    return None
 
 
 def _charge_wait(phases: Sequence[Phase], hidden: dict[str, int], start: int, end: int) -> list[Piece]:

@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 import torch
 
-from ettwatch_trainer import checkpoint, launch
+import ettwatch
+from ettwatch_trainer import checkpoint, job, launch
 from ettwatch_trainer.config import TrainerConfig
 from ettwatch_trainer.group import Group
 from ettwatch_trainer.record import HOST, gather
+from ettwatch_trainer.stream import Clicks
+from ettwatch_trainer.trainer import Trainer
 
 pytestmark = pytest.mark.torch
 
@@ -121,23 +124,6 @@ def test_two_ranks_are_killed_and_go_on_from_the_checkpoint(
     last_weights(config)
 
 
-def test_a_run_that_was_finished_has_nothing_left_to_train(tmp_path: Path, small: TrainerConfig) -> None:
-    assert alone(small, tmp_path / "spool").returncode == 0
-    again = alone(small, tmp_path / "spool")
-    assert again.returncode == 0, again.stderr
-    assert "resumed at step 30" in again.stdout
-
-
-def test_a_checkpoint_of_other_settings_is_refused_with_the_reason(
-    tmp_path: Path, changed: Callable[..., TrainerConfig]
-) -> None:
-    checkpoint.save(changed().checkpoints, {}, step=1, position=64, model=changed(rows=99).model_name)
-    done = alone(changed(), tmp_path / "spool")
-    assert done.returncode == 1
-    assert "is of another model" in done.stderr
-    assert "give another --out" in done.stderr
-
-
 def test_who_a_process_is_comes_from_the_launchers() -> None:
     assert Group.of({}) == Group(rank=0, world=1, attempt=0, parent=None)
     told = {"RANK": "1", "WORLD_SIZE": "2", "ETTWATCH_ATTEMPT": "3", "TORCHELASTIC_RESTART_COUNT": "1"}
@@ -156,3 +142,14 @@ def test_events_are_gathered_in_order_of_writing() -> None:
     found = list(gather([[line(1), line(3, 5)], [line(2), line(4)]]))
     assert [event["ts"] for event in found] == [1, 2, 4, 3, 5]
     assert {event["host"] for event in found} == {HOST}
+
+
+def test_a_run_that_was_finished_has_nothing_left_to_train(
+    small: TrainerConfig, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = Trainer.of(small, Group(), Clicks.of(small))
+    done.step, done.position = small.steps, small.steps * small.batch
+    done.save()
+    again = job.run(small, ettwatch.get(), Group())
+    assert again.position == done.position
+    assert "resumed at step 30" in capsys.readouterr().out

@@ -1,9 +1,10 @@
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import torch
 
+from ettwatch_trainer.checkpoint import CheckpointError
 from ettwatch_trainer.config import TrainerConfig
 from ettwatch_trainer.group import Group
 from ettwatch_trainer.publish import PublishError, publish
@@ -11,6 +12,15 @@ from ettwatch_trainer.stream import Clicks
 from ettwatch_trainer.trainer import Trainer
 
 pytestmark = pytest.mark.torch
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """A model this small only waits for more of them."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def trainer_of(config: TrainerConfig) -> Trainer:
@@ -62,6 +72,12 @@ def test_without_a_checkpoint_nothing_is_restored(small: TrainerConfig) -> None:
     trainer = trainer_of(small)
     assert trainer.restore() is None
     assert (trainer.step, trainer.position) == (0, 0)
+
+
+def test_a_checkpoint_of_other_settings_is_refused_with_the_reason(changed: Callable[..., TrainerConfig]) -> None:
+    trainer_of(changed(rows=99)).save()
+    with pytest.raises(CheckpointError, match=r"is of another model .*; give another --out"):
+        trainer_of(changed()).restore()
 
 
 def test_evaluation_changes_nothing(small: TrainerConfig) -> None:

@@ -313,3 +313,14 @@ def test_dead_letters_are_rotated(tmp_path: Path) -> None:
         bench.go()
         assert bench.letters()[-1]["raw"] == "nonsense"
         assert look(bench.folder.state).rejects["bad_json"][0] == 31  # type: ignore[union-attr]
+
+
+def test_dead_letters_may_be_removed_or_emptied_at_any_time(tmp_path: Path) -> None:
+    with Bench(tmp_path) as bench:
+        for n, clear in enumerate((bench.folder.rejected.unlink, lambda: bench.folder.rejected.write_bytes(b""))):
+            bench.put("a.jsonl", b"nonsense\n")
+            bench.go()
+            clear()
+            bench.put("a.jsonl", b"more nonsense\n")
+            bench.go()
+            assert [letter["line"] for letter in bench.letters()] == [2 * n + 2]

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from ettwatch_app.datafolder import DataFolder, UpInfo, living_up
 from ettwatch_app.doctor.finding import Finding
+from ettwatch_app.up.statefile import StateFileError, look
 
 _MB = 1 << 20
 _LITTLE = 1024 * _MB
@@ -28,15 +29,29 @@ def check_data(folder: DataFolder) -> Iterator[Finding]:
     else:
         yield _writable("data folder", root)
     yield from _room(root)
-    if folder.rejected.is_file():
-        refused = _lines(folder.rejected)
-        if refused:
-            yield Finding(
-                "data folder",
-                "warn",
-                f"{refused:,} lines or events were refused",
-                f"read {folder.rejected} for the reasons; remove it when you are done",
-            )
+    yield from _kept(folder)
+
+
+def _kept(folder: DataFolder) -> Iterator[Finding]:
+    """What the state file of `up` tells, and the dead letters beside it."""
+    codes = ""
+    try:
+        kept = look(folder.state)
+    except StateFileError as error:
+        yield Finding("data folder", "fail", str(error), "move it away; `ettwatch up` makes it anew from the events")
+        kept = None
+    if kept is not None:
+        jobs = ", ".join(f"{number:,} {status}" for status, number in kept.jobs.items())
+        yield Finding("data folder", "ok", f"state of jobs: {jobs or 'none'}")
+        codes = ", ".join(f"{code} {number:,}" for code, (number, _) in kept.rejects.items())
+    waiting = _lines(folder.rejected) if folder.rejected.is_file() else 0
+    if waiting:
+        yield Finding(
+            "data folder",
+            "warn",
+            f"{waiting:,} refused lines or events wait to be looked at" + (f" (all so far: {codes})" if codes else ""),
+            f"read {folder.rejected} for the reasons; remove it when you are done",
+        )
 
 
 def check_up(folder: DataFolder) -> Iterator[Finding]:

@@ -38,7 +38,7 @@ def _parts(view: JobView, console: Console) -> Iterator[RenderableType]:
     yield _figures(view)
     if view.attempts:
         yield ""
-        yield from _attempts(view)
+        yield from _attempts(view, console.width >= _WIDE)
     if view.summary.flags:
         yield ""
         for flag in view.summary.flags:
@@ -75,10 +75,9 @@ def _origin(view: JobView) -> tuple[tuple[str, str | None], ...]:
 def _stages(view: JobView, wide: bool) -> Table:
     job = view.summary
     table = plain_table()
-    table.add_column("where the time went", overflow="fold")
-    table.add_column("time", justify="right", no_wrap=True)
-    table.add_column("seconds", justify="right", no_wrap=True)
-    table.add_column("share", justify="right", no_wrap=True)
+    table.add_column("where the time went", no_wrap=True)
+    for name in ("time", "seconds", "share") if wide else ("time", "share"):
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_column("team", overflow="fold")
     if wide:
         table.add_column("system", overflow="fold")
@@ -87,7 +86,7 @@ def _stages(view: JobView, wide: bool) -> Table:
         seconds = job.effective_s if name == EFFECTIVE else job.components[name]
         owner = view.owners.of(name)
         label = Text.assemble((LOOKS[name].letter, LOOKS[name].style), " ", (name, "bold"))
-        table.add_row(label, *_amounts(seconds, job.e2e_s), *_owned(owner)[:owner_cells])
+        table.add_row(label, *_amounts(seconds, job.e2e_s, wide), *_owned(owner)[:owner_cells])
         inside = {stage: s for stage, s in job.stages.items() if stage != EFFECTIVE and component_of(stage) == name}
         if set(inside) <= {name}:
             continue
@@ -96,16 +95,17 @@ def _stages(view: JobView, wide: bool) -> Table:
             shown = "(the rest)" if stage == name else clean(stage[len(name) :], 36)
             table.add_row(
                 Text(f"    {shown}"),
-                *(Text(cell, style="dim") for cell in _amounts(inside[stage], job.e2e_s)),
+                *(Text(cell, style="dim") for cell in _amounts(inside[stage], job.e2e_s, wide)),
                 *(_owned(own)[:owner_cells] if own != owner else ()),
             )
     table.add_section()
-    table.add_row(Text("  end to end", style="bold"), *_amounts(job.e2e_s, job.e2e_s))
+    table.add_row(Text("  end to end", style="bold"), *_amounts(job.e2e_s, job.e2e_s, wide))
     return table
 
 
-def _amounts(seconds: float, whole: float) -> tuple[str, str, str]:
-    return duration(seconds), f"{seconds:,.3f}", percent(seconds, whole)
+def _amounts(seconds: float, whole: float, wide: bool) -> tuple[str, ...]:
+    exact = (f"{seconds:,.3f}",) if wide else ()
+    return duration(seconds), *exact, percent(seconds, whole)
 
 
 def _owned(owner: Owner | None) -> tuple[str, str]:
@@ -153,9 +153,10 @@ def _hidden(hidden_s: dict[str, float]) -> str:
     return what + "".join(f"; {clean(phase, 40)} {duration(s)}" for phase, s in most)
 
 
-def _attempts(view: JobView) -> Iterator[RenderableType]:
+def _attempts(view: JobView, wide: bool) -> Iterator[RenderableType]:
     table = plain_table()
-    for name in ("attempt", "begins after", "lasts", "GPUs", "first batch", "effective"):
+    middle = ("GPUs", "first batch", "effective") if wide else ("first batch",)
+    for name in ("attempt", "begins after", "lasts", *middle):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("end", overflow="fold")
     shown = view.attempts[:_MOST_ATTEMPTS]
@@ -165,9 +166,9 @@ def _attempts(view: JobView) -> Iterator[RenderableType]:
             str(attempt.attempt),
             duration((attempt.start - view.summary.t0) / _S),
             duration((attempt.end - attempt.start) / _S),
-            f"{attempt.gpus:,}",
+            *((f"{attempt.gpus:,}",) if wide else ()),
             "never" if first is None else f"+ {duration(first)}",
-            duration(attempt.effective_s),
+            *((duration(attempt.effective_s),) if wide else ()),
             _end(attempt),
         )
     yield table

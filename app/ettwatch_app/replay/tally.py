@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from ettwatch_app.joined import joined
 from ettwatch_app.replay.options import Options
 from ettwatch_app.replay.problems import Problems
 from ettwatch_core import JobState, Verdict, apply, snapshot, summarize
@@ -75,20 +76,8 @@ class Tally:
             return summarize(state, options.rules, options.now).model_dump_json().encode()
         snap = snapshot(state, options.rules, options.now)
         line = snap.summary.model_dump_json().encode()
-        parts = b",".join(_segment(part) for part in _joined([*settled, *snap.segments]))
+        parts = b",".join(_segment(part) for part in joined([*settled, *snap.segments]))
         return b'%s,"segments":[%s]}' % (line[:-1], parts)
-
-
-def _joined(parts: list[Segment]) -> list[Segment]:
-    """Make neighbours one again that settling cut at whole hours."""
-    joined: list[Segment] = []
-    for part in parts:
-        last = joined[-1] if joined else None
-        if last is not None and last.end == part.start and last[:3] == part[:3] and last.gpus == part.gpus:
-            joined[-1] = last._replace(end=part.end)
-        else:
-            joined.append(part)
-    return joined
 
 
 def _segment(part: Segment) -> bytes:

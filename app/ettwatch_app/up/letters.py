@@ -58,6 +58,7 @@ class DeadLetters:
         Raises:
             OSError: The disk refuses it; nothing is lost, call again.
         """
+        self._look()
         while self._pending:
             self._unsynced = True
             written = os.pwrite(self._fd, self._pending, self._length)
@@ -73,6 +74,20 @@ class DeadLetters:
             self._fd = self._open()
             self._length = 0
         return self._length
+
+    def _look(self) -> None:
+        # People remove the file, or empty it, when they have read it.
+        try:
+            stat = os.stat(self._path)
+        except FileNotFoundError:
+            stat = None
+        mine = os.fstat(self._fd)
+        if stat is None or (stat.st_dev, stat.st_ino) != (mine.st_dev, mine.st_ino):
+            os.close(self._fd)
+            self._fd = self._open()
+            self._length = os.fstat(self._fd).st_size
+        else:
+            self._length = min(self._length, stat.st_size)
 
     def close(self) -> None:
         """Close the file."""

@@ -1,0 +1,99 @@
+"""A Store over a clickhouse-connect client, whatever it talks to."""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from clickhouse_connect.driver.client import Client
+from clickhouse_connect.driver.exceptions import ClickHouseError, OperationalError
+
+from ettwatch_clickhouse.errors import StoreError, code_of, os_error, store_error
+from ettwatch_clickhouse.store import Table
+
+__all__ = ["ClientStore"]
+
+_INSERT_SETTINGS: Final[dict[str, Any]] = {
+    # An acknowledged insert must be there: no server-side buffer in between.
+    "async_insert": 0,
+    # One replay may span many months.
+    "max_partitions_per_insert_block": 0,
+}
+
+
+class ClientStore:
+    """A Store over a clickhouse-connect client.
+
+    Args:
+        client: Closed with the store.
+        where: The address or folder, for messages.
+    """
+
+    def __init__(self, client: Client, where: str) -> None:
+        self._client = client
+        self._where = where
+        self._types: dict[str, dict[str, str]] = {}
+        self._closed = False
+
+    def command(self, sql: str) -> None:
+        """Run a statement that has no answer."""
+        with self._told(_first_words(sql)):
+            self._client.command(sql)
+
+    def query(self, sql: str, params: Mapping[str, object] | None = None) -> Table:
+        """Return the answer to a query, whole."""
+        with self._told("run the query"):
+            answer = self._client.query(sql, parameters=dict(params) if params else None)
+            types = [kind.name for kind in answer.column_types]
+            return Table(list(answer.column_names), types, [tuple(row) for row in answer.result_rows])
+
+    def insert(
+        self, table: str, columns: Sequence[str], rows: Sequence[Sequence[object]], *, token: str | None = None
+    ) -> None:
+        """Insert rows."""
+        if not rows:
+            return
+        settings = dict(_INSERT_SETTINGS)
+        if token is not None:
+            settings["insert_deduplication_token"] = token
+        with self._told(f"insert into {table}"):
+            types = self._column_types(table)
+            missing = [name for name in columns if name not in types]
+            if missing:
+                raise StoreError(f"cannot insert into {table} at {self._where}: it has no column {missing[0]}")
+            self._client.insert(
+                table,
+                rows,
+                column_names=list(columns),
+                column_type_names=[types[name] for name in columns],
+                settings=settings,
+            )
+
+    def close(self) -> None:
+        """Let go of the connection or the folder."""
+        if not self._closed:
+            self._closed = True
+            self._client.close()
+
+    def _column_types(self, table: str) -> dict[str, str]:
+        # Asked once: the driver would ask before every insert.
+        if table not in self._types:
+            answer = self._client.query(f"DESCRIBE TABLE {table}")
+            self._types[table] = {str(row[0]): str(row[1]) for row in answer.result_rows}
+        return self._types[table]
+
+    @contextlib.contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except ClickHouseError as e:
+            message = str(e)
+            code = getattr(e, "code", None) or code_of(message)
+            away = code is None and isinstance(e, OperationalError)
+            raise store_error(what, self._where, message, code=code, away=away) from e
+        except OSError as e:
+            raise os_error(what, self._where, e) from e
+
+
+def _first_words(sql: str) -> str:
+    words = sql.split()[:4]
+    return "run " + " ".join(words) if words else "run an empty statement"

@@ -1,0 +1,101 @@
+-- Attempts: one row each. A later version replaces the row; an attempt that a correction removed is a row with gone = 1.
+CREATE TABLE IF NOT EXISTS attempts_log
+(
+    job String COMMENT 'the training run',
+    attempt UInt32 COMMENT 'number of the attempt, from 0',
+    version UInt64 COMMENT 'version of the job summary by which the row was made',
+    written UInt64 COMMENT 'number of the write: rises, and is about the time in microseconds since the Unix epoch',
+    ver UInt128 MATERIALIZED bitShiftLeft(toUInt128(version), 64) + written COMMENT 'version, then written: of rows with one key the greatest counts',
+    final Bool COMMENT 'no event can change the attempt any more',
+    gone Bool COMMENT 'a correction removed the attempt',
+    start DateTime64(6, 'UTC') COMMENT 'begin of the attempt',
+    end DateTime64(6, 'UTC') COMMENT 'end of the attempt; now while it is open',
+    open Bool COMMENT 'the attempt has not ended',
+    outcome LowCardinality(Nullable(String)) COMMENT 'succeeded, failed, preempted or cancelled; NULL while it is open',
+    cause LowCardinality(Nullable(String)) COMMENT 'why it did not succeed',
+    exit_code Nullable(Int64) COMMENT 'exit code of the process',
+    signal Nullable(UInt32) COMMENT 'number of the signal that killed the process',
+    message Nullable(String) COMMENT 'what went wrong, in words',
+    trigger LowCardinality(Nullable(String)) COMMENT 'why it was started: initial, failure, preemption, resize or manual',
+    gpus UInt32 COMMENT 'GPUs by which its time weighs',
+    world_size Nullable(UInt32) COMMENT 'processes of the attempt',
+    trained Bool COMMENT 'the data position advanced',
+    loop_start Nullable(DateTime64(6, 'UTC')) COMMENT 'begin of the training loop',
+    first_batch Nullable(DateTime64(6, 'UTC')) COMMENT 'when start-up was over',
+    last_advance Nullable(DateTime64(6, 'UTC')) COMMENT 'when the data position advanced last',
+    loop_end Nullable(DateTime64(6, 'UTC')) COMMENT 'end of the training loop',
+    start_position Nullable(UInt64) COMMENT 'samples consumed at the begin of the loop',
+    end_position Nullable(UInt64) COMMENT 'samples consumed at the last advance',
+    tts_us Nullable(Int64) COMMENT 'time to start; of the first attempt only',
+    ttr_us Nullable(Int64) COMMENT 'time to recover; of later attempts that train',
+    recovery_us Int64 COMMENT 'time lost to recovering, whether it trained or not',
+    effective_us Int64 COMMENT 'time that consumed new data',
+    unsaved_us Int64 COMMENT 'work that the end of the attempt discarded',
+    components_us Map(LowCardinality(String), Int64) COMMENT 'time by component, always all six',
+    stages_us Map(LowCardinality(String), Int64) COMMENT 'time by stage, none that is 0',
+    hidden_us Map(LowCardinality(String), Int64) COMMENT 'by phase: time in which it was open and another was charged',
+    flags Array(LowCardinality(String)) COMMENT 'what was odd about the events'
+)
+ENGINE = ReplacingMergeTree(ver)
+ORDER BY (job, attempt)
+SETTINGS non_replicated_deduplication_window = 1000
+COMMENT 'attempts; ask the view attempts';
+
+CREATE OR REPLACE VIEW attempts
+(
+    job String COMMENT 'the training run',
+    attempt UInt32 COMMENT 'number of the attempt, from 0',
+    start DateTime64(6, 'UTC') COMMENT 'begin of the attempt',
+    end DateTime64(6, 'UTC') COMMENT 'end of the attempt; now while it is open',
+    open Bool COMMENT 'the attempt has not ended',
+    outcome Nullable(String) COMMENT 'succeeded, failed, preempted or cancelled; NULL while it is open',
+    cause Nullable(String) COMMENT 'why it did not succeed',
+    exit_code Nullable(Int64) COMMENT 'exit code of the process',
+    signal Nullable(UInt32) COMMENT 'number of the signal that killed the process',
+    message Nullable(String) COMMENT 'what went wrong, in words',
+    trigger Nullable(String) COMMENT 'why it was started: initial, failure, preemption, resize or manual',
+    gpus UInt32 COMMENT 'GPUs by which its time weighs',
+    world_size Nullable(UInt32) COMMENT 'processes of the attempt',
+    trained Bool COMMENT 'the data position advanced',
+    loop_start Nullable(DateTime64(6, 'UTC')) COMMENT 'begin of the training loop',
+    first_batch Nullable(DateTime64(6, 'UTC')) COMMENT 'when start-up was over',
+    last_advance Nullable(DateTime64(6, 'UTC')) COMMENT 'when the data position advanced last',
+    loop_end Nullable(DateTime64(6, 'UTC')) COMMENT 'end of the training loop',
+    start_position Nullable(UInt64) COMMENT 'samples consumed at the begin of the loop',
+    end_position Nullable(UInt64) COMMENT 'samples consumed at the last advance',
+    duration_us Int64 COMMENT 'length of the attempt in microseconds',
+    duration_s Float64 COMMENT 'length of the attempt in seconds',
+    tts_us Nullable(Int64) COMMENT 'time to start in microseconds; of the first attempt only',
+    tts_s Nullable(Float64) COMMENT 'time to start in seconds; of the first attempt only',
+    ttr_us Nullable(Int64) COMMENT 'time to recover in microseconds; of later attempts that train',
+    ttr_s Nullable(Float64) COMMENT 'time to recover in seconds; of later attempts that train',
+    recovery_us Int64 COMMENT 'time lost to recovering in microseconds, whether it trained or not',
+    recovery_s Float64 COMMENT 'time lost to recovering in seconds, whether it trained or not',
+    effective_us Int64 COMMENT 'time that consumed new data, in microseconds',
+    effective_s Float64 COMMENT 'time that consumed new data, in seconds',
+    unsaved_us Int64 COMMENT 'work that the end of the attempt discarded, in microseconds',
+    unsaved_s Float64 COMMENT 'work that the end of the attempt discarded, in seconds',
+    components Map(String, Float64) COMMENT 'seconds by component, always all six',
+    stages Map(String, Float64) COMMENT 'seconds by stage, none that is 0',
+    hidden_s Map(String, Float64) COMMENT 'by phase: seconds in which it was open and another was charged',
+    flags Array(String) COMMENT 'what was odd about the events',
+    version UInt64 COMMENT 'version of the job summary by which the row was made',
+    final Bool COMMENT 'no event can change the attempt any more'
+)
+AS SELECT
+    job, attempt, start, end, open, outcome, cause, exit_code, signal, message, trigger, gpus, world_size, trained,
+    loop_start, first_batch, last_advance, loop_end, start_position, end_position,
+    toUnixTimestamp64Micro(end) - toUnixTimestamp64Micro(start) AS duration_us,
+    duration_us / 1000000 AS duration_s,
+    tts_us, tts_us / 1000000 AS tts_s,
+    ttr_us, ttr_us / 1000000 AS ttr_s,
+    recovery_us, recovery_us / 1000000 AS recovery_s,
+    effective_us, effective_us / 1000000 AS effective_s,
+    unsaved_us, unsaved_us / 1000000 AS unsaved_s,
+    mapApply((k, x) -> (k, x / 1000000), components_us) AS components,
+    mapApply((k, x) -> (k, x / 1000000), stages_us) AS stages,
+    mapApply((k, x) -> (k, x / 1000000), hidden_us) AS hidden_s,
+    flags, version, final
+FROM attempts_log
+ANY INNER JOIN (SELECT job, attempt, max(ver) AS ver FROM attempts_log GROUP BY job, attempt) AS latest USING (job, attempt, ver)
+WHERE NOT gone;

@@ -1,0 +1,160 @@
+import subprocess
+import sys
+from importlib.metadata import version
+from typing import NamedTuple
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from ettwatch.cli import Door, main
+
+
+class Point(NamedTuple):
+    """An entry point whose command does what it is told."""
+
+    name: str
+    value: str
+    command: click.Command | None = None
+    missing: str = ""
+
+    def load(self) -> click.Command:
+        if self.missing:
+            raise ModuleNotFoundError(f"No module named {self.missing!r}", name=self.missing)
+        assert self.command is not None
+        return self.command
+
+
+def door(*points: Point) -> Door:
+    found = Door(name="ettwatch")
+    found.__dict__["_entry_points"] = {point.name: point for point in points}
+    return found
+
+
+def call(*args: str, points: tuple[Point, ...] = ()) -> Result:
+    return CliRunner().invoke(door(*points), args)
+
+
+def raises(error: BaseException) -> Point:
+    @click.command()
+    def command() -> None:
+        raise error
+
+    return Point("it", "x:y", command)
+
+
+def test_help_lists_commands_without_importing_them() -> None:
+    code = """if True:
+        import sys
+        from ettwatch.cli import main
+        try: main(["--help"])
+        except SystemExit as end: print("exit", end.code)
+        print(sorted(name for name in sys.modules if name.startswith(("ettwatch_", "kafka", "pydantic", "rich"))))
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=30)
+    assert done.stdout.splitlines()[-2:] == ["exit 0", "[]"]
+    for name in ("demo", "doctor", "rebuild", "replay", "report", "run", "sql", "up"):
+        assert f"\n  {name} " in done.stdout
+
+
+def test_every_command_has_its_line() -> None:
+    result = CliRunner().invoke(main, ["-h"])
+    commands = result.stdout.partition("Commands:\n")[2].splitlines()
+    assert all(len(line.split(maxsplit=1)) == 2 for line in commands)
+
+
+def test_version() -> None:
+    result = CliRunner().invoke(main, ["--version"])
+    assert (result.exit_code, result.stdout) == (0, f"ettwatch {version('ettwatch')}\n")
+
+
+@pytest.mark.parametrize(
+    ("missing", "extra"),
+    [
+        ("rich", "cli"),
+        ("yaml", "cli"),
+        ("clickhouse_connect.driver", "sinks"),
+        ("chdb", "sinks"),
+        ("faust", "streams"),
+        ("torch", "trainer"),
+    ],
+)
+@pytest.mark.parametrize("when", ["import", "call"])
+def test_a_command_whose_extra_is_missing_says_what_to_install(missing: str, extra: str, when: str) -> None:
+    point = Point("it", "x:y", missing=missing) if when == "import" else raises(ModuleNotFoundError("no", name=missing))
+    result = call("it", points=(point,))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"ettwatch it: needs {missing}, which is not installed: pip install 'ettwatch[{extra}]'\n"
+
+
+def test_a_module_that_no_extra_brings_is_a_fault() -> None:
+    result = call("it", points=(Point("it", "x:y", missing="ettwatch_app.typo"),))
+    assert isinstance(result.exception, ModuleNotFoundError)
+
+
+def test_a_missing_command_does_not_hide_the_others() -> None:
+    points = (Point("broken", "x:y", missing="rich"),)
+    result = call("--help", points=points)
+    assert result.exit_code == 0
+    assert "broken" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("point", "code", "words"),
+    [
+        (raises(click.UsageError("bad flag")), 2, "bad flag"),
+        (raises(click.ClickException("no such file")), 2, "Error: no such file"),
+        (raises(click.Abort()), 130, ""),
+        (raises(KeyboardInterrupt()), 130, ""),
+        (raises(SystemExit(1)), 1, ""),
+        (raises(click.exceptions.Exit(1)), 1, ""),
+        (Point("it", "x:y", click.Command("it", callback=lambda: None)), 0, ""),
+        (Point("it", "x:y", click.Command("it", callback=lambda: 1)), 1, ""),
+    ],
+)
+def test_exit_codes(point: Point, code: int, words: str) -> None:
+    result = call("it", points=(point,))
+    assert result.exit_code == code
+    assert words in result.output
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        ([], "Missing argument"),
+        (["--gpus", "-1", "true"], "--gpus"),
+        (["--label", "novalue", "true"], "'novalue' is not name=value"),
+        (["--preempt-signal", "KILL", "true"], "'KILL' is none of"),
+        (["--max-restarts", "many", "true"], "--max-restarts"),
+        (["--nonsense", "true"], "No such option"),
+    ],
+)
+def test_wrong_use_of_run_runs_nothing(args: list[str], words: str) -> None:
+    result = CliRunner().invoke(main, ["run", *args])
+    assert result.exit_code == 2
+    assert words in result.stderr
+
+
+def test_an_unknown_command_is_said_so() -> None:
+    result = call("nonsense")
+    assert result.exit_code == 2
+    assert "No such command 'nonsense'" in result.stderr
+
+
+def test_a_reader_that_goes_away_is_no_fault() -> None:
+    code = """if True:
+        import click
+        from ettwatch.cli import Door
+        door = Door(name="ettwatch")
+        door.add_command(click.Command("it", callback=lambda: [click.echo("x" * 1000) for _ in range(1000)]))
+        door.get_command = lambda ctx, name: door.commands[name]
+        door(["it"])
+    """
+    done = subprocess.run(
+        ["sh", "-c", '"$0" -c "$1" | head -c 10; exit 0', sys.executable, code],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert (done.stdout, done.stderr) == ("x" * 10, "")

@@ -1,0 +1,52 @@
+import time
+from pathlib import Path
+
+import pytest
+
+from ettwatch.clock import Clock, boot_id
+from support.spooled import Recording, python, timeline
+
+
+def test_a_wall_clock_that_is_set_back_bends_no_duration(recording: Recording, monkeypatch: pytest.MonkeyPatch) -> None:
+    rec = recording.start()
+    real = time.time_ns
+    with rec.phase("trainer_init.long"):
+        monkeypatch.setattr(time, "time_ns", lambda: real() - 3_600_000_000_000)
+        monkeypatch.setattr(time, "time", lambda: real() / 1e9 - 3600)
+        time.sleep(0.05)
+    with rec.training():
+        rec.step(1)
+        time.sleep(0.02)
+        rec.step(1)
+    rec.end()
+    found = timeline(recording.events())
+    assert found.summary.flags == []
+    (span,) = found.spans
+    assert 50_000 <= span.end - span.start < 2_000_000
+    assert found.summary.effective_s >= 0.02
+
+
+def test_processes_of_one_launcher_keep_one_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    handed = clock.hand_down()
+    if boot_id() is None:
+        assert handed is None
+        return
+    real = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: real() - 3_600_000_000_000)
+    assert abs(Clock.take_over(handed).now() - clock.now()) < 1_000_000
+    assert clock.now() - Clock().now() > 3_000_000_000
+
+
+@pytest.mark.parametrize("text", [None, "", "7", "1:2", "a:b:c", "-1:2:x", "1:2:another-boot", "1:2:3:4"])
+def test_a_clock_of_elsewhere_is_not_taken_over(text: str | None) -> None:
+    assert abs(Clock.take_over(text).now() - time.time_ns() // 1000) < 5_000_000
+
+
+def test_a_trainer_started_after_the_clock_was_set_back_is_in_its_attempt(spool: Path) -> None:
+    if boot_id() is None:
+        return
+    handed = Clock(time.time_ns() // 1000 + 3_600_000_000).hand_down() or ""  # the launcher began an hour "later"
+    python("import ettwatch; ettwatch.init(job='job').end()", spool, {"ETTWATCH_CLOCK": handed})
+    (found,) = {event.ts // 3_600_000_000 for event in Recording(spool).events("attempt_started")}
+    assert found - time.time_ns() // 3_600_000_000_000 == 1
