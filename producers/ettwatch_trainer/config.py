@@ -39,7 +39,7 @@ class TrainerConfig:
     dim: Annotated[int, About("width of an embedding", 1)] = 32
     dense: Annotated[int, About("dense features of a sample", 1)] = 13
     hidden: Annotated[int, About("width of a hidden MLP layer", 1)] = 384
-    learning_rate: Annotated[float, About("learning rate of Adagrad", 0)] = 0.02
+    learning_rate: Annotated[float, About("learning rate of the tables; the layers get a fifth of it", 0)] = 0.02
     compile: Annotated[bool, About("compile the model with torch.compile")] = True
 
     checkpoint_every: Annotated[int, About("steps between two checkpoints, 0 for none in the loop", 0)] = 50
@@ -113,13 +113,13 @@ def demo(out: Path) -> TrainerConfig:
     """
     return TrainerConfig(
         out=out,
-        steps=320,
-        checkpoint_every=80,
-        evaluate_every=160,
-        kill_at_step=215,
-        open_s=1.0,
+        steps=340,
+        checkpoint_every=100,
+        evaluate_every=150,
+        kill_at_step=260,
+        open_s=0.5,
         slow_read_every=40,
-        slow_read_s=0.6,
+        slow_read_s=0.5,
     )
 
 

@@ -37,7 +37,11 @@ class Trainer:
         if config.compile:
             compile_model(model)
         replica: torch.nn.Module = DistributedDataParallel(model, broadcast_buffers=False) if group.world > 1 else model
-        optimizer = torch.optim.Adagrad(model.parameters(), lr=config.learning_rate)
+        rate = config.learning_rate
+        # Most rows of a table are seldom read and have to learn fast; the layers are stepped by every sample.
+        layers = [*model.bottom.parameters(), *model.top.parameters()]
+        groups = [{"params": [*model.tables.parameters()]}, {"params": layers, "lr": rate / 5}]
+        optimizer = torch.optim.Adagrad(groups, lr=rate)
         return cls(config, group, clicks, model, replica, optimizer)
 
     @property

@@ -1,1 +1,37 @@
-"""ettwatch."""
+"""ettwatch in ClickHouse: tables and views, a batched writer, a server or the embedded engine behind one port."""
+
+from ettwatch_clickhouse.embedded import EmbeddedStore, open_embedded
+from ettwatch_clickhouse.errors import (
+    DataFolderInUse,
+    DataFolderNotWritable,
+    SchemaRefused,
+    StoreError,
+    StoreUnavailable,
+)
+from ettwatch_clickhouse.migrate import migrate
+from ettwatch_clickhouse.rebuild import RebuildReport, rebuild
+from ettwatch_clickhouse.retention import retention, set_retention
+from ettwatch_clickhouse.retry import Retry
+from ettwatch_clickhouse.server import connect
+from ettwatch_clickhouse.store import Store, Table
+from ettwatch_clickhouse.writer import Writer
+
+__all__ = [
+    "DataFolderInUse",
+    "DataFolderNotWritable",
+    "EmbeddedStore",
+    "RebuildReport",
+    "Retry",
+    "SchemaRefused",
+    "Store",
+    "StoreError",
+    "StoreUnavailable",
+    "Table",
+    "Writer",
+    "connect",
+    "migrate",
+    "open_embedded",
+    "rebuild",
+    "retention",
+    "set_retention",
+]

@@ -41,7 +41,7 @@ class EmbeddedStore(ClientStore):
         """Return a fresh chDB connection to the engine, with settings and a database of its own. To be closed."""
         import chdb
 
-        connection = chdb.connect(str(self.folder))
+        connection: Any = chdb.connect(str(self.folder))  # type: ignore[no-untyped-call]
         connection.query("; ".join(f"SET {name} = '{value}'" for name, value in _SETTINGS.items()))
         return connection
 

@@ -43,7 +43,9 @@ class DataFolderNotWritable(StoreError):
 
 
 # ClickHouse's error numbers. The first group passes by itself: timeouts, load, replicas and connections that are away.
-_AWAY: Final = frozenset({159, 202, 209, 210, 225, 236, 241, 242, 252, 279, 285, 286, 289, 319, 394, 425, 439, 473, 999})
+_AWAY: Final = frozenset(
+    {159, 202, 209, 210, 225, 236, 241, 242, 252, 279, 285, 286, 289, 319, 394, 425, 439, 473, 999}
+)
 _DENIED: Final = frozenset({192, 193, 194, 497, 516})
 _NO_SPACE: Final = frozenset({243})
 _UNKNOWN_TABLE: Final = 60

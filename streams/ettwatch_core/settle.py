@@ -9,6 +9,7 @@ from there. So the state holds little more than one lateness of events, however 
 from typing import Final
 
 from ettwatch_core.cut import Place, Settled, cut_at
+from ettwatch_core.groups import RawSpan
 from ettwatch_core.keep import Keep
 from ettwatch_core.line import Line
 from ettwatch_core.rules import CELL, HEARD_WITHIN, Rules
@@ -90,11 +91,18 @@ def _findcut_at(line: Line, resumed: bool, horizon: int, patience: bool) -> int 
             continue
         if j + 1 < len(loop.cuts) and loop.cuts[j + 1][0] == ts:
             continue
-        if (patience and not sure) or any(_straddles(c, ts, patience) for c in line.clusters):
+        if patience and (not sure or any(_waits_on(raw, ts) for raw in b.group.waits)):
+            continue
+        if any(_straddles(c, ts, patience) for c in line.clusters):
             continue
         if heard.count(ts) == sum(1 for cut in loop.cuts if cut[0] == ts):
             return j
     return None
+
+
+def _waits_on(wait: RawSpan, ts: int) -> bool:
+    """Tell whether a wait for hardware could yet be told to have lasted into the attempt."""
+    return wait.end is None and not wait.background and wait.start < ts
 
 
 def _straddles(c: Cluster, ts: int, patience: bool) -> bool:

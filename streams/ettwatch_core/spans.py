@@ -47,7 +47,7 @@ def close_spans(b: Bounds, spans: Iterable[RawSpan], loop: Loop | None) -> list[
             end = raw.end
         elif component_of(raw.phase) == "scheduling" and raw.start < b.start:
             end = b.start
-        elif loop is None or not loop.trains or start >= loop.end:
+        elif raw.background or loop is None or not loop.trains or start >= loop.end:
             end = b.end
         elif start < loop.start:
             end = loop.start

@@ -69,7 +69,7 @@ class _Pen:
         self.events: list[Event] = []
         self.fine = rng.choice((0.0, 0.0, 0.1, 0.5, 1.0))
         self.grid = rng.choice((1, 10, 10, 20)) * SECOND * scale
-        self.spans: list[tuple[int, int, str]] = []
+        self.spans: list[tuple[int, int, str, int, int | None]] = []
         self.oddness = rng.choice((0.0, 0.2, 1.0, 1.0))
 
     def chance(self, share: float) -> bool:
@@ -99,11 +99,18 @@ def _span(pen: _Pen, number: int, rank: int, phase: str, start: int, end: int | 
     """Write one span, told once mostly; `end` None for one that never ends."""
     rng = pen.rng
     name = f"s{len(pen.spans)}"
-    known = [span for attempt, of, span in pen.spans if attempt == number and (of == rank or pen.odd(0.1))]
-    parent = rng.choice(known[-3:]) if known and pen.chance(0.25) else None
+    # Mostly the parent is open when its child begins; odd ones name a span that is over, or another rank's.
+    known = [
+        other
+        for attempt, of, other, since, until in pen.spans
+        if attempt == number
+        and (of == rank or pen.odd(0.1))
+        and ((since <= start and (until is None or start <= until)) or pen.odd(0.1))
+    ]
+    parent = rng.choice(known[-3:]) if known and pen.chance(0.3) else None
     if pen.odd(0.02):
         parent = rng.choice((name, "nowhere"))
-    pen.spans.append((number, rank, name))
+    pen.spans.append((number, rank, name, start, end))
     told = {"attempt": number, "rank": rank, "span": name}
     pen.write(
         PhaseStarted.model_validate,

@@ -16,13 +16,11 @@ LIMITS = Limits(
     poll_s=0.02, commit_s=0.0, busy_share=0.9, batch_events=150, chunk_bytes=16 * 1024, quiet_s=0.5, retry_s=(0.1, 0.5)
 )
 # What tells when a row was written, and not what of.
-NOT_COMPARED = ("version", "written", "as_of", "write_id", "updated_at", "inserted_at")
+NOT_COMPARED = ("version", "as_of", "published", "final")
 
 
 def up(data: Path, spool: Path, once: bool) -> int:
-    settings = UpSettings(
-        data, (spool,), ("127.0.0.1", 0), interval_us=200_000, log_format="json", once=once, limits=LIMITS
-    )
+    settings = UpSettings(data, (spool,), None, interval_us=200_000, log_format="json", once=once, limits=LIMITS)
     return run_up(settings)
 
 

@@ -35,7 +35,7 @@ class FakeStore:
             assert isinstance(ids, list)
             return Rows([(event_id,) for event_id in ids if event_id in mine])
         assert sql.startswith("SELECT raw FROM events"), sql
-        return Rows([(raw,) for raw in mine.values()])
+        return Rows([(raw.decode(),) for raw in mine.values()])
 
 
 class FakeWriter:
@@ -46,6 +46,10 @@ class FakeWriter:
         self.events: dict[tuple[str, str], bytes] = {}
         self.snapshots: list[Snapshot] = []
         self.failures: list[Exception] = []
+
+    @property
+    def pending(self) -> int:
+        return len(self.events) + len(self.snapshots)
 
     def event(self, event: Event, raw: bytes) -> None:
         self.events[event.job, event.id] = raw

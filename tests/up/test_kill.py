@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -88,10 +89,10 @@ def finish(data: Path, spool: Path) -> None:
     assert code in (0, 1), told
 
 
-def rows(data: Path) -> dict[str, list[list[str]]]:
+def rows(data: Path) -> dict[str, list[list[Any]]]:
     done = subprocess.run([sys.executable, str(CHILD), "rows", str(data)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    found: dict[str, list[list[str]]] = json.loads(done.stdout)
+    found: dict[str, list[list[Any]]] = json.loads(done.stdout)
     return found
 
 
@@ -103,7 +104,7 @@ def letters(data: Path) -> list[tuple[str, int]]:
 @dataclass
 class Undisturbed:
     files: dict[str, bytes]
-    rows: dict[str, list[list[str]]]
+    rows: dict[str, list[list[Any]]]
     letters: list[tuple[str, int]]
 
 
@@ -203,6 +204,6 @@ def test_killed_while_only_time_goes_on(tmp_path: Path) -> None:
     found = rows(data)
     (row,) = found["jobs"]
     assert "cancelled" in row
-    assert sorted(found["events"]) == [["3", "3"]] or found["events"] == [[3, 3]]
+    assert found["events"] == [[3, 3]]
     assert len(found["attempts"]) == 1
     assert len(found["segments"]) == 2

@@ -1,7 +1,9 @@
 import json
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from typing import ParamSpec, TypeVar
 
 import pytest
 
@@ -203,11 +205,15 @@ def test_a_full_disk_costs_time_and_no_rows(tmp_path: Path, monkeypatch: pytest.
     with Bench(tmp_path) as bench:
         bench.put("a.jsonl", ENDED + b"nonsense\n")
         bench.writer.failures = [away(), away()]
-        kept = bench.runner._committer._kept
-        commit, refused = kept.commit, [sqlite3.OperationalError("database or disk is full")]
-        monkeypatch.setattr(kept, "commit", lambda change: refuse_once(refused) or commit(change))
-        settle, full = bench.runner._committer._letters.settle, [OSError(28, "No space left on device")]
-        monkeypatch.setattr(bench.runner._committer._letters, "settle", lambda: refuse_once(full) or settle())
+        committer = bench.runner._committer
+        monkeypatch.setattr(
+            committer._kept, "commit", failing_once(committer._kept.commit, sqlite3.OperationalError("disk is full"))
+        )
+        monkeypatch.setattr(
+            committer._letters,
+            "settle",
+            failing_once(committer._letters.settle, OSError(28, "No space left on device")),
+        )
         bench.go()
         assert bench.status("job") == "succeeded"
         told = [entry["message"] for entry in bench.told("cannot_write")]
@@ -220,9 +226,19 @@ def test_a_full_disk_costs_time_and_no_rows(tmp_path: Path, monkeypatch: pytest.
         assert look(bench.folder.state).rejects["bad_json"][0] == 1  # type: ignore[union-attr]
 
 
-def refuse_once(failures: list[Exception]) -> None:
-    if failures:
-        raise failures.pop(0)
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def failing_once(call: Callable[P, R], failure: BaseException) -> Callable[P, R]:
+    left = [failure]
+
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        if left:
+            raise left.pop()
+        return call(*args, **kwargs)
+
+    return called
 
 
 def test_once_gives_up_after_three_tries_and_the_next_run_goes_on(tmp_path: Path) -> None:
@@ -245,7 +261,8 @@ def test_a_crash_before_the_commit_doubles_neither_events_nor_letters(
         bench.put("a.jsonl", beats(1, 2) + b"nonsense\n")
         bench.go()
         bench.put("a.jsonl", beats(3) + b"more nonsense\n")
-        monkeypatch.setattr(bench.runner._committer._kept, "commit", lambda _: refuse_once([KeyboardInterrupt()]))
+        kept = bench.runner._committer._kept
+        monkeypatch.setattr(kept, "commit", failing_once(kept.commit, KeyboardInterrupt()))
         with pytest.raises(KeyboardInterrupt):
             bench.go()
         assert len(bench.letters()) == 2
@@ -317,7 +334,11 @@ def test_dead_letters_are_rotated(tmp_path: Path) -> None:
 
 def test_dead_letters_may_be_removed_or_emptied_at_any_time(tmp_path: Path) -> None:
     with Bench(tmp_path) as bench:
-        for n, clear in enumerate((bench.folder.rejected.unlink, lambda: bench.folder.rejected.write_bytes(b""))):
+        clears: list[Callable[[], object]] = [
+            bench.folder.rejected.unlink,
+            lambda: bench.folder.rejected.write_bytes(b""),
+        ]
+        for n, clear in enumerate(clears):
             bench.put("a.jsonl", b"nonsense\n")
             bench.go()
             clear()

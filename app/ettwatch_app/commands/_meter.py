@@ -41,7 +41,11 @@ class Bar:
 
     def advance(self, units: int) -> None:
         """Tell that `units` more are done."""
-        self._done += units
+        self.set(self._done + units, self._total)
+
+    def set(self, done: int, total: int | None) -> None:
+        """Tell how many units are done, and how many there are."""
+        self._done, self._total = done, total
         if not self._shown:
             return
         if self._progress is None:
@@ -58,4 +62,4 @@ class Bar:
             self._task = self._progress.add_task(self._what, total=self._total)
             self._progress.start()
         if self._task is not None:
-            self._progress.update(self._task, completed=self._done)
+            self._progress.update(self._task, completed=done, total=total)

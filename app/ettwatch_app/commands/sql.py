@@ -10,6 +10,12 @@ from ettwatch_app.commands._shared import Refused, data_option, ends_cleanly, fo
 from ettwatch_app.datafolder import locate, open_store
 from ettwatch_app.render import print_table, stdout_console, write_csv, write_json
 
+# Texts, quoted names and comments: what stands in them says nothing about the statement.
+_QUOTED = re.compile(
+    r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`(?:[^`\\]|\\.|``)*`|--[^\n]*|/\*.*?\*/""", re.DOTALL
+)
+_ASKS = ("select", "with", "show", "describe", "desc", "explain", "exists")
+
 
 @click.command()
 @click.argument("query")
@@ -19,20 +25,19 @@ from ettwatch_app.render import print_table, stdout_console, write_csv, write_js
 def sql(query: str, data: Path | None, form: str) -> None:
     """Ask the data folder's ClickHouse; QUERY is SQL, `-` reads it from standard input.
 
-    Views to ask: jobs, attempts, segments, phases, events. It goes through `ettwatch up` where one lives.
+    Views to ask: jobs, attempts, segments, phases, events. It goes through `ettwatch up` where one lives. Nothing
+    can be changed this way.
 
     Exit codes: 0 done; 2 nothing done.
     """
-    text = (click.get_text_stream("stdin").read() if query == "-" else query).strip()
-    if not text:
-        raise Refused('the query is empty; give one such as "SELECT job, ett_pct FROM jobs"')
+    text = _question(click.get_text_stream("stdin").read() if query == "-" else query)
     import ettwatch_clickhouse as sink
 
     with open_store(locate(data), who="ettwatch sql") as store:
         try:
             answer = store.query(text)
         except sink.StoreError as error:
-            raise Refused(one_line(str(error))) from None
+            raise Refused(str(error)) from None
     if form == "json":
         write_json(answer.columns, answer.rows, sys.stdout)
     elif form == "csv":
@@ -41,13 +46,20 @@ def sql(query: str, data: Path | None, form: str) -> None:
         print_table(answer.columns, answer.types, answer.rows, stdout_console())
 
 
-def one_line(message: str) -> str:
-    """Bring an error of the engine to one readable line: without its stack, its version and its wrappings."""
-    text = re.split(r"\n\s*Stack trace|\bStack trace:", message)[0]
-    text = re.sub(r"\(version [^)]*\)(?: \(official build\))?", "", text)
-    text = re.sub(r"\(for url [^)]*\)", "", text)
-    text = " ".join(text.split())
-    found = re.search(r"Code: (\d+)\.? DB::Exception: (.*)", text)
-    if found:
-        text = re.sub(r"^(DB::Exception: )+", "", found[2])
-    return text.strip().rstrip(".") or "the engine refused the query without a reason"
+def _question(text: str) -> str:
+    """Bring a query into the form that is sent. Raises Refused for what is no single question."""
+    query = text.strip().rstrip(";").rstrip()
+    bare = _QUOTED.sub(" '' ", query).strip(" '\n\t(")
+    word = re.match(r"\w*", bare)[0].lower()  # type: ignore[index]
+    if not bare:
+        raise Refused('the query is empty; give one such as "SELECT job, ett_pct FROM jobs"')
+    if ";" in bare:
+        raise Refused("this is more than one statement; ask one question at a time")
+    if word not in _ASKS or re.search(r"\binsert\s+into\b", bare, re.IGNORECASE):
+        raise Refused(
+            f"this {word.upper() or 'text'} is no question, and `ettwatch sql` changes nothing; "
+            f"begin with one of {', '.join(_ASKS).upper()}"
+        )
+    if re.search(r"\bformat\s+\w+$", bare, re.IGNORECASE):
+        raise Refused("leave FORMAT out of the query; choose with --format table, json or csv")
+    return query

@@ -76,6 +76,11 @@ class Committer:
         self._letters.add(letter, self._clock())
 
     @property
+    def rows_pending(self) -> int:
+        """Rows that wait for the next commit."""
+        return self._writer.pending
+
+    @property
     def letters_pending(self) -> int:
         """Bytes of dead letters that wait for the next commit."""
         return self._letters.pending

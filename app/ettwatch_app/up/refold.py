@@ -30,7 +30,7 @@ def refold(store: Store, job: str, rules: Rules) -> JobState:
     found = store.query("SELECT raw FROM events WHERE job = {job:String} ORDER BY ts, id", {"job": job})
     for number, (raw,) in enumerate(found.rows, 1):
         try:
-            apply(state, decode_event(raw), rules)
+            apply(state, decode_event(str(raw)), rules)
         except DecodeError:
             continue  # stored by a newer ettwatch; this one cannot know what it means
         if number % _SETTLE_EVERY == 0:

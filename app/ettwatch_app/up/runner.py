@@ -58,6 +58,7 @@ class Runner:
         self._wait = wait
         self.totals = Totals(rejects=committer.rejects)
         self._dirty = False
+        self._unwritten = 0  # bytes of events
         self._caught_up = False
         self._scan_s = self._commit_s = self._start_s = monotonic()
 
@@ -112,6 +113,7 @@ class Runner:
         now_us = self._clock()
         totals = self.totals
         totals.lines += 1
+        self._unwritten += len(message.raw)
         for refusal in message.refusals:
             self._committer.refuse(Letter(path, message, refusal))
         alone = len(message.events) == 1 and not message.refusals and message.raw.lstrip()[:1] == b"{"
@@ -134,12 +136,18 @@ class Runner:
             self._dirty = True
 
     def _full(self) -> bool:
-        return len(self._committer.doubts) >= LIMIT or self._committer.letters_pending >= self._limits.buffer_bytes
+        limits = self._limits
+        return (
+            self._committer.rows_pending >= limits.batch_rows
+            or self._unwritten + self._committer.letters_pending >= limits.batch_bytes
+            or len(self._committer.doubts) >= LIMIT
+        )
 
     def _commit(self) -> None:
         begun_s = self._monotonic()
         self._committer.commit(self._spool.jobs_behind())
         self._dirty = False
+        self._unwritten = 0
         self.totals.duplicates += self._committer.duplicates
         self._committer.duplicates = 0
         took_s = self._monotonic() - begun_s

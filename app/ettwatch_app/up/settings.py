@@ -64,6 +64,8 @@ class Limits:
         batch_events: Events read between two looks at the clock.
         chunk_bytes: Most that is read of one file at a time.
         buffer_bytes: Most that is read of all files together before it is handled.
+        batch_rows: Rows that wait to be written at most; then they are, sooner than `commit_s`.
+        batch_bytes: Bytes of events that wait to be written at most.
         states: Fold states of idle jobs that are kept in memory; the others wait in the state file.
         letters_bytes: Size at which the dead letter file is rotated (one old one is kept).
         keep_letter_bytes: Most of a refused line that is kept.
@@ -82,6 +84,8 @@ class Limits:
     batch_events: int = 2_000
     chunk_bytes: int = 256 * 1024
     buffer_bytes: int = 8 * 1024 * 1024
+    batch_rows: int = 50_000
+    batch_bytes: int = 32 * 1024 * 1024
     states: int = 10_000
     letters_bytes: int = 64 * 1024 * 1024
     keep_letter_bytes: int = 1024 * 1024

@@ -25,7 +25,7 @@ from ettwatch_app.up.runner import Runner
 from ettwatch_app.up.settings import UpSettings
 from ettwatch_app.up.spool import Spool
 from ettwatch_app.up.statefile import StateFile, StateFileError
-from ettwatch_clickhouse import Store, StoreError, Writer, migrate, open_embedded, serve
+from ettwatch_clickhouse import Retry, Store, StoreError, Writer, migrate, open_embedded
 from ettwatch_core import Rules
 
 _ONCE_TRIES = 3
@@ -72,7 +72,7 @@ def run_up(settings: UpSettings, clocks: Clocks | None = None) -> int:
             _prepare_spool(spool, folder, settings, log)
         store = _open(folder, stack)
         clocks = clocks or real_clocks(stop)
-        runner = build(settings, folder, store, Writer(store), log, clocks, stack)
+        runner = build(settings, folder, store, _writer(store), log, clocks, stack)
         url = _front(settings, store, stack)
         datafolder.announce(
             folder,
@@ -95,6 +95,13 @@ def run_up(settings: UpSettings, clocks: Clocks | None = None) -> int:
 def _farewell(totals: Totals, folder: DataFolder) -> str:
     rejected = f", {totals.rejected:,} rejected: see {folder.rejected}" if totals.rejected else ""
     return f"stopped; {named(totals.taken, 'event')} taken in this run{rejected}"
+
+
+def _writer(store: Store) -> Writer:
+    # It writes when it is told to, and tells at once what it could not write: the waiting is done where a signal can
+    # end it, and what waits is bounded by the loop.
+    never = 1 << 62
+    return Writer(store, max_rows=never, max_bytes=never, retry=Retry(patience_s=0.0))
 
 
 def build(
@@ -206,6 +213,8 @@ def _prepare_spool(spool: Path, folder: DataFolder, settings: UpSettings, log: L
 def _front(settings: UpSettings, store: Store, stack: ExitStack) -> str | None:
     if settings.listen is None:
         return None
+    from ettwatch_clickhouse import serve
+
     host, port = settings.listen
     try:
         front = serve(store, host, port)

@@ -1,0 +1,98 @@
+"""`ettwatch report`: where the time of one job went, or of all of them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from ettwatch_app.commands._shared import Refused, data_option, ends_cleanly, format_option, owners_for
+from ettwatch_app.datafolder import locate, open_store
+from ettwatch_app.owners import Owners
+from ettwatch_app.render import FleetView, JobView, clean, print_fleet, print_job, stdout_console
+
+
+@click.command()
+@click.argument("job", required=False)
+@data_option
+@format_option("table", "json")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="Without JOB: how many jobs to list, the newest first; 0 lists all.",
+)
+@ends_cleanly
+def report(job: str | None, data: Path | None, form: str, limit: int) -> None:
+    """Show where the time went: of one JOB, or of all jobs.
+
+    It goes through `ettwatch up` where one lives, else it opens the data folder itself.
+
+    Exit codes: 0 done; 2 nothing done.
+    """
+    import ettwatch_clickhouse as sink
+    from ettwatch_app.reading import near_names, read_fleet, read_job
+
+    folder = locate(data)
+    owners = owners_for(folder.owners)
+    with open_store(folder, who="ettwatch report") as store:
+        try:
+            if job is None:
+                view: JobView | FleetView | None = read_fleet(store, owners, limit or None)
+            else:
+                view = read_job(store, job, owners)
+            near = near_names(store, job) if job is not None and view is None else []
+        except sink.StoreError as error:
+            raise Refused(str(error)) from None
+    if isinstance(view, FleetView):
+        _fleet(view, form)
+    elif isinstance(view, JobView):
+        _job(view, form)
+    else:
+        raise Refused(f"there is no job {clean(str(job), 80)!r} in {folder.root}{_hint(near)}")
+
+
+def _hint(near: list[str]) -> str:
+    if not near:
+        return "; `ettwatch report` without a name lists the jobs"
+    return f"; did you mean {' or '.join(repr(clean(name, 80)) for name in near)}?"
+
+
+def _job(view: JobView, form: str) -> None:
+    if form == "table":
+        print_job(view, stdout_console())
+        return
+    told = {
+        "summary": view.summary.model_dump(mode="json"),
+        "attempts": [attempt.model_dump(mode="json") for attempt in view.attempts],
+        "segments": [
+            {"attempt": s.attempt, "stage": s.stage, "start": s.start, "end": s.end, "gpus": s.gpus}
+            for s in view.segments
+        ],
+        "owners": _owners(view.owners, view.summary.stages),
+    }
+    click.echo(json.dumps(told, ensure_ascii=False))
+
+
+def _fleet(view: FleetView, form: str) -> None:
+    if form == "table":
+        print_fleet(view, stdout_console())
+        return
+    told = {
+        "jobs": view.number,
+        "ett_pct": view.ett_pct,
+        "mean_ett_pct": view.mean_ett_pct,
+        "nof": view.nof,
+        "gpu_e2e_s": view.gpu_e2e_s,
+        "gpu_stages_s": dict(view.gpu_stage_s),
+        "owners": _owners(view.owners, view.gpu_stage_s),
+        "listed": [job.model_dump(mode="json") for job in view.jobs],
+    }
+    click.echo(json.dumps(told, ensure_ascii=False))
+
+
+def _owners(owners: Owners, stages: Mapping[str, float]) -> dict[str, object]:
+    """The owner of each stage that took time."""
+    return {stage: None if (owner := owners.of(stage)) is None else asdict(owner) for stage in stages}

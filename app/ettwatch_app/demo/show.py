@@ -1,0 +1,78 @@
+"""What a demo shows when the events are in: the report, three queries with their answers, the proof, the way on."""
+
+import os
+import shlex
+
+from rich.console import Console
+from rich.text import Text
+
+from ettwatch_app.datafolder import DataFolder
+from ettwatch_app.demo.check import differences, export_events
+from ettwatch_app.owners import Owners
+from ettwatch_app.reading import read_job, read_summaries
+from ettwatch_app.render import count, print_job, print_table, show
+from ettwatch_clickhouse import Store
+
+QUERIES = (
+    (
+        "Which stages took most of the time?",
+        "SELECT stage, round(sum(duration_s), 1) AS seconds, count() AS times\n"
+        "FROM segments GROUP BY stage ORDER BY seconds DESC LIMIT 5",
+    ),
+    (
+        "How did each attempt go?",
+        "SELECT attempt, outcome, signal, round(duration_s, 1) AS lasted_s, round(effective_s, 1) AS effective_s,\n"
+        "       round(coalesce(tts_s, ttr_s), 1) AS to_first_batch_s, round(unsaved_s, 1) AS unsaved_s\n"
+        "FROM attempts ORDER BY attempt",
+    ),
+    (
+        "Which rank kept the others waiting?",
+        "SELECT phase, attempt, ranks, last_rank, round(behind_s, 2) AS behind_s\n"
+        "FROM phases WHERE ranks > 1 ORDER BY behind_s DESC LIMIT 3",
+    ),
+)
+
+
+def show_result(store: Store, folder: DataFolder, owners: Owners, console: Console) -> tuple[bool, str]:
+    """Print everything; return whether SQL and replay agree, and the job. Raises StoreError, OSError."""
+    (summary,) = read_summaries(store)
+    view = read_job(store, summary.job, owners)
+    assert view is not None
+    console.rule("the report", style="dim")
+    print_job(view, console)
+    for question, query in QUERIES:
+        show(console, "")
+        console.rule(question, style="dim")
+        show(console, Text(query, style="dim"), "")
+        answer = store.query(query)
+        print_table(answer.columns, answer.types, answer.rows, console)
+    show(console, "")
+    console.rule("the proof", style="dim")
+    path = folder.root / "events.jsonl"
+    number = export_events(store, summary.job, path)
+    wrong = differences(view.summary, path)
+    if wrong:
+        show(console, Text(f"a replay of the {count(number, 'event')} gives other numbers than SQL:", style="bold red"))
+        show(console, *(Text(f"  {line}") for line in wrong))
+    else:
+        show(console, Text(f"a replay of the {count(number, 'event')} gives the same numbers as SQL, field by field"))
+    return not wrong, summary.job
+
+
+def show_way_on(folder: DataFolder, job: str, console: Console) -> None:
+    """Print where the data lie and what can be done with them."""
+    root = _short(folder)
+    show(
+        console,
+        "",
+        Text(f"The data lie in {root}. Go on with:"),
+        Text(f"  ettwatch report {shlex.quote(job)} --data {root}"),
+        Text(f'  ettwatch sql "SELECT * FROM segments LIMIT 5" --data {root}'),
+        Text(f"  ettwatch replay {root}/events.jsonl --format table --segments"),
+        Text(f"  ettwatch doctor --data {root}"),
+    )
+
+
+def _short(folder: DataFolder) -> str:
+    near = os.path.relpath(folder.root)
+    return shlex.quote(str(folder.root) if near.startswith("..") else near)
