@@ -28,6 +28,7 @@ class Signals:
         self._before: dict[int, Any] = {}
         self._read, self._write = -1, -1
         self._wakeup_before = -1
+        self._mask: set[int] = set()
 
     def __enter__(self) -> "Signals":
         self._read, self._write = os.pipe()
@@ -38,11 +39,14 @@ class Signals:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._keep)
         self._before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, _wake)
+        # Whoever started the launcher may have blocked them, and a mask is handed on.
+        self._mask = signal.pthread_sigmask(signal.SIG_UNBLOCK, self._before)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
         for number, before in self._before.items():
             signal.signal(number, before if before is not None else signal.SIG_DFL)
         signal.set_wakeup_fd(self._wakeup_before)

@@ -64,6 +64,8 @@ class TrainerConfig:
             raise ConfigError(
                 f"--kill-at-step: {self.kill_at_step} is after the last step; give --steps ({self.steps}) or less"
             )
+        if self.kill_at_step and self.fail_rank >= self.ranks:
+            raise ConfigError(f"--fail-rank: there is no rank {self.fail_rank}; give less than --ranks ({self.ranks})")
 
     @property
     def checkpoints(self) -> Path:

@@ -35,8 +35,7 @@ class Group:
         return cls(number("RANK", 0), number("WORLD_SIZE", 1), attempt, parent)
 
     def prepare_device(self) -> None:
-        """Share the cores among the ranks, and load the math library with a first product."""
-        torch.set_num_threads(max(1, (os.cpu_count() or 1) // self.world))
+        """Load the math library with a first product, so that no step has to."""
         square = torch.ones(64, 64)
         torch.mm(square, square)
 

@@ -19,7 +19,7 @@ def command(config: TrainerConfig, *, python: str = sys.executable) -> tuple[lis
 
     torchrun itself restarts nothing: each attempt is a process of its own, started by `ettwatch run`.
     """
-    argv = [python, "-m", "torch.distributed.run", "--standalone", "--max-restarts", "0"]
+    argv = [python, "-m", "torch.distributed.run", "--standalone", "--local-addr", "127.0.0.1", "--max-restarts", "0"]
     argv += ["--nproc-per-node", str(config.ranks), "-m", "ettwatch_trainer", *config.arguments()]
     return argv, environment(config)
 
@@ -35,7 +35,7 @@ def job_command(config: TrainerConfig, *, python: str = sys.executable) -> tuple
 def environment(config: TrainerConfig) -> dict[str, str]:
     """The variables to add to the environment of torchrun."""
     return {
-        # Two ranks on two cores: more threads would only wait for each other.
+        # The model is small, and a container may have fewer cores than it sees: threads would wait for each other.
         "OMP_NUM_THREADS": "1",
         # The pool of compile workers is for Triton; without a GPU each would import torch for nothing.
         "TORCH_WARM_POOL": "0",
@@ -44,7 +44,7 @@ def environment(config: TrainerConfig) -> dict[str, str]:
         "TORCHINDUCTOR_VEC_ISA_OK": "1",
         # A restarted attempt finds what the one before it has compiled.
         "TORCHINDUCTOR_CACHE_DIR": str(config.compile_cache.absolute()),
-        # All ranks are on this machine. A host name that does not resolve must not stop them.
+        # All ranks are on this machine, as the command says: a host name that does not resolve must not stop them.
         "GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo",
         # The agent's own store keeps the addresses of dead ranks, which a gloo restart would read.
         "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch.nn import functional
@@ -36,11 +37,11 @@ class Trainer:
         model = build(config)
         if config.compile:
             compile_model(model)
-        replica: torch.nn.Module = DistributedDataParallel(model, broadcast_buffers=False) if group.world > 1 else model
+        replica: torch.nn.Module = DistributedDataParallel(model) if group.world > 1 else model
         rate = config.learning_rate
         # Most rows of a table are seldom read and have to learn fast; the layers are stepped by every sample.
         layers = [*model.bottom.parameters(), *model.top.parameters()]
-        groups = [{"params": [*model.tables.parameters()]}, {"params": layers, "lr": rate / 5}]
+        groups: list[dict[str, Any]] = [{"params": [*model.tables.parameters()]}, {"params": layers, "lr": rate / 5}]
         optimizer = torch.optim.Adagrad(groups, lr=rate)
         return cls(config, group, clicks, model, replica, optimizer)
 

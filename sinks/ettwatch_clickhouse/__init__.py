@@ -8,6 +8,7 @@ from ettwatch_clickhouse.errors import (
     StoreError,
     StoreUnavailable,
 )
+from ettwatch_clickhouse.http import HttpFront, Limits, serve
 from ettwatch_clickhouse.migrate import migrate
 from ettwatch_clickhouse.rebuild import RebuildReport, rebuild
 from ettwatch_clickhouse.retention import retention, set_retention
@@ -20,6 +21,8 @@ __all__ = [
     "DataFolderInUse",
     "DataFolderNotWritable",
     "EmbeddedStore",
+    "HttpFront",
+    "Limits",
     "RebuildReport",
     "Retry",
     "SchemaRefused",
@@ -33,5 +36,6 @@ __all__ = [
     "open_embedded",
     "rebuild",
     "retention",
+    "serve",
     "set_retention",
 ]

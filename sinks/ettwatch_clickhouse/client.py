@@ -1,6 +1,7 @@
 """A Store over a clickhouse-connect client, whatever it talks to."""
 
 import contextlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -18,6 +19,8 @@ _INSERT_SETTINGS: Final[dict[str, Any]] = {
     # One replay may span many months.
     "max_partitions_per_insert_block": 0,
 }
+
+_SELECT: Final = re.compile(r"\s*(SELECT|WITH)\b", re.I)
 
 
 class ClientStore:
@@ -42,7 +45,10 @@ class ClientStore:
     def query(self, sql: str, params: Mapping[str, object] | None = None) -> Table:
         """Return the answer to a query, whole."""
         with self._told("run the query"):
-            answer = self._client.query(sql, parameters=dict(params) if params else None)
+            values = dict(params) if params else None
+            answer = self._client.query(sql, parameters=values)
+            if not answer.column_names and _SELECT.match(sql):
+                return self._empty(sql, values)
             types = [kind.name for kind in answer.column_types]
             return Table(list(answer.column_names), types, [tuple(row) for row in answer.result_rows])
 
@@ -73,6 +79,14 @@ class ClientStore:
         if not self._closed:
             self._closed = True
             self._client.close()
+
+    def _empty(self, sql: str, values: dict[str, Any] | None) -> Table:
+        """An answer without rows comes without columns: ask for them."""
+        try:
+            described = self._client.query(f"DESCRIBE ({sql.strip().rstrip(';')}\n)", parameters=values).result_rows
+        except ClickHouseError:
+            described = []
+        return Table([str(row[0]) for row in described], [str(row[1]) for row in described], [])
 
     def _column_types(self, table: str) -> dict[str, str]:
         # Asked once: the driver would ask before every insert.

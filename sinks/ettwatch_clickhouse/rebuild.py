@@ -13,7 +13,7 @@ from ettwatch_clickhouse.stored import StoredEvent, count_events, stored_events
 from ettwatch_clickhouse.tables import EVENTS_TABLE, Tables
 from ettwatch_clickhouse.writeids import WriteIds
 from ettwatch_clickhouse.writer import Writer
-from ettwatch_core import JobState, Rules, apply, settle, snapshot
+from ettwatch_core import JobState, Rules, Verdict, apply, settle, snapshot
 from ettwatch_schemas import DecodeError, decode_event
 
 __all__ = ["RebuildReport", "rebuild"]
@@ -92,8 +92,9 @@ def _expired_sql(store: Store, clock: Callable[[], float]) -> str | None:
         return None
     before = int(clock() * 1e6) - days * _DAY_US
     return (
-        "SELECT job FROM (SELECT job, argMax(version, ver) AS newest, argMax(t0, ver) AS begun FROM jobs_log GROUP BY job)"
-        f" AS j LEFT JOIN (SELECT toString(job) AS job, uniqExact(uid) AS number FROM {EVENTS_TABLE} GROUP BY job) AS e"
+        "SELECT job FROM"
+        " (SELECT job, argMax(version, ver) AS newest, argMax(t0, ver) AS begun FROM jobs_log GROUP BY job) AS j"
+        f" LEFT JOIN (SELECT toString(job) AS job, uniqExact(uid) AS number FROM {EVENTS_TABLE} GROUP BY job) AS e"
         f" USING (job) WHERE toUnixTimestamp64Micro(begun) < {before} AND bitShiftRight(newest, 32) > number"
     )
 
@@ -144,9 +145,7 @@ class _Fold:
         except DecodeError:
             self.rejected += 1  # stored by a newer ettwatch
             return
-        before = self.state.accepted
-        apply(self.state, event, self._rules)
-        self.rejected += self.state.accepted == before
+        self.rejected += apply(self.state, event, self._rules) is Verdict.LATE
         self._taken += 1
         if self._taken % _SETTLE_EVERY == 0:
             settled = settle(self.state, self._rules)

@@ -9,7 +9,8 @@ from ettwatch_clickhouse.tables import EVENTS_TABLE
 
 __all__ = ["count_events", "stored_events"]
 
-_PAGE: Final = 20_000
+_MOST: Final = 20_000
+_PAGE_BYTES: Final = 16 << 20
 
 _SQL: Final = f"""
 SELECT job, raw, toUnixTimestamp64Micro(ts), uid
@@ -36,24 +37,27 @@ class StoredEvent:
     raw: str
 
 
-def stored_events(store: Store, *, page: int = _PAGE) -> Iterator[StoredEvent]:
-    """Yield all stored events, each once: by job, then time.
+def stored_events(store: Store, *, page: int = 1_000) -> Iterator[StoredEvent]:
+    """Yield all stored events, each once: by job, then time. Some 16 MiB of them are held in memory at once.
 
     Args:
         store: The database.
-        page: How many are held in memory at once.
+        page: How many are read first; then as many as fit.
 
     Raises:
         StoreError: They cannot be read.
     """
-    place: dict[str, object] = {"job": "", "ts": -(2**62), "uid": 0, "page": page}
+    place: dict[str, object] = {"job": "", "ts": -(2**62), "uid": 0}
     while True:
-        rows = store.query(_SQL, place).rows
+        rows = store.query(_SQL, {**place, "page": page}).rows
+        size = 0
         for job, raw, _, _ in rows:
+            size += len(str(raw))
             yield StoredEvent(str(job), str(raw))
         if len(rows) < page:
             return
-        place |= {"job": rows[-1][0], "ts": rows[-1][2], "uid": rows[-1][3]}
+        place = {"job": rows[-1][0], "ts": rows[-1][2], "uid": rows[-1][3]}
+        page = max(100, min(_MOST, page * _PAGE_BYTES // size))
 
 
 def count_events(store: Store) -> int:

@@ -86,6 +86,7 @@ def cut_at(state: JobState, timeline: Timeline, place: Place) -> tuple[Carry, Se
     attempts = _attempts_over(state.job, timeline, place, before, carry)
     if place.line > 0 and before is not None:
         carry.flags |= before.current_flags
+    carry.flags |= timeline.flags
     if timeline.old_zombies:
         carry.flags.add("zombie")
     return carry, Settled(final, attempts, _spans_over(state.job, timeline, place))

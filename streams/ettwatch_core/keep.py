@@ -2,6 +2,7 @@
 
 from ettwatch_core import records as r
 from ettwatch_core.cut import Place
+from ettwatch_core.groups import RawSpan
 from ettwatch_core.records import Record
 from ettwatch_core.timeline import Timeline
 from ettwatch_schemas import component_of
@@ -18,6 +19,8 @@ class Keep:
         self.in_loop = place.cut is not None
         self.until = place.until
         self.long_ago = horizon - lateness
+        self.begun = line.bounds.start
+        self.ends = {done.bounds.group.number: done.bounds.end for done in timeline.lines[: place.line]}
         self.dropped: set[tuple[int, int, str]] = set()
         """Spans that are over."""
         self.waits: set[tuple[int, int, str]] = set()
@@ -26,22 +29,33 @@ class Keep:
             for raw in (*group.spans, *group.waits):
                 key = (group.number, raw.rank, raw.span)
                 self.started.add(key)
-                wait = component_of(raw.phase) == "scheduling"
-                if wait:
+                if component_of(raw.phase) == "scheduling":
                     self.waits.add(key)
-                if self._over(raw.start, raw.end, group.number, wait, raw.background, line.bounds.start):
+                    over = self._wait_over(raw)
+                else:
+                    over = self._span_over(raw)
+                if over:
                     self.dropped.add(key)
 
-    def _over(self, start: int, end: int | None, number: int, wait: bool, background: bool, begun: int) -> bool:
-        if number > self.current:
+    def _wait_over(self, raw: RawSpan) -> bool:
+        """Tell whether a wait for hardware can matter no more. It may lie outside its attempt."""
+        if raw.attempt > self.current:
             return False
-        if number < self.current:
-            return not wait or (start < begun if end is None else end < self.until)
+        if raw.attempt < self.current:
+            if raw.end is None:
+                return raw.start < self.ends.get(raw.attempt, raw.start)
+            return raw.end < self.until
+        border = self.until - 1 if self.in_loop else self.begun
+        return raw.end is not None and raw.start <= raw.end <= border
+
+    def _span_over(self, raw: RawSpan) -> bool:
+        if raw.attempt != self.current:
+            return raw.attempt < self.current
         if not self.in_loop:
-            return wait and end is not None and start <= end <= begun
-        if background:
-            return end is not None and end < self.until
-        return start < self.until
+            return False
+        if raw.background:
+            return raw.end is not None and raw.end < self.until
+        return max(raw.start, self.begun) < self.until
 
     def __call__(self, rec: Record) -> bool:
         """Tell whether a record stays."""

@@ -66,13 +66,16 @@ def draw(b: Bounds, rules: Rules, passed: Ranges, mark: LoopMark | None = None, 
         flags.add("inferred_end")
     flags |= _odd_events(b)
 
-    closed = close_spans(b, [*b.group.spans, *b.group.waits], loop)
-    closed = [s for s in closed if component_of(s.raw.phase) != "scheduling" or s.end > s.start]
+    closed = close_spans(b, b.group.spans, loop)
+    waits = close_spans(b, b.group.waits, loop)
+    closed += [s for s in waits if s.end > b.start or s.raw.start >= b.start]  # others lie before the attempt
     front = [s for s in closed if not s.raw.background]
     batch: int | None = None
     if loop is not None and loop.trains:
         batch = first_batch(loop, front)
         front = [_capped(s, loop.start, batch) for s in front]
+        if mark is not None:  # a wait that began before the loop and lasts beyond the attempt is settled up to here
+            front = [s for s in front if s.end > begin or s.start >= begin]
     else:
         loop = None
     clusters = merge(front)

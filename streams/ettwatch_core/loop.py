@@ -116,6 +116,10 @@ def find_loop(b: Bounds, rules: Rules, mark: LoopMark | None = None, since: int 
         later = last_end[1]
         if any(rec[1] > later for rec in starts) or any(rec[1] > later for rec in progress):
             last_end = None
+    head: Record | None = None
+    if mark is None and not starts and progress:
+        _in_time_order(progress)
+        head = progress.pop(0)
     if last_end is not None:
         progress.append(last_end)
     _in_time_order(progress)
@@ -131,8 +135,7 @@ def find_loop(b: Bounds, rules: Rules, mark: LoopMark | None = None, since: int 
         loop = Loop(first[1], True, first[4], _hang_limit(first[6], rules), 0, False, heard)
         raw, step, offset = first[4], first[5], 0
         progress = [rec for rec in progress if rec[1] >= first[1]]
-    elif heard is not None:
-        head = progress.pop(0)
+    elif head is not None:
         loop = Loop(head[1], False, head[4], _hang_limit(None, rules), 0, False, heard)
         raw, step, offset = head[4], head[5], 0
         loop.waited_at_start = loop.waited = head[6] or 0
@@ -144,6 +147,14 @@ def find_loop(b: Bounds, rules: Rules, mark: LoopMark | None = None, since: int 
     return loop
 
 
+def _raise_waits(cuts: list[Cut], ts: int, waited: int) -> None:
+    """Waits are read by the clock: what is told in the microsecond of a cut had been told at it."""
+    i = len(cuts) - 1
+    while i >= 0 and cuts[i][0] == ts:
+        cuts[i] = (*cuts[i][:4], waited)
+        i -= 1
+
+
 def _walk(loop: Loop, progress: list[Record], raw: int, step: int | None, offset: int) -> None:
     """Find the cuts: the position rises (advance), falls (rollback), or falls while the step rises (reset)."""
     cuts, marks = loop.cuts, loop.marks
@@ -152,6 +163,7 @@ def _walk(loop: Loop, progress: list[Record], raw: int, step: int | None, offset
     for _, ts, _, _, position, now_step, wait in progress:
         if wait is not None and wait > waited:
             waited = wait
+            _raise_waits(cuts, ts, waited)
         if waiting:
             loop.early_waits.append((ts, waited))
         if position > raw:

@@ -250,7 +250,7 @@ def _job(state: JobState, timeline: Timeline, tallies: list[Tally]) -> JobSummar
     recovery = counts.recovery
     if lines and lines[-1].bounds.failed:
         recovery += timeline.t1 - lines[-1].interruption
-    flags = state.flags | ({"zombie"} if timeline.old_zombies else set())
+    flags = state.flags | timeline.flags | ({"zombie"} if timeline.old_zombies else set())
     if carry is not None:
         flags |= carry.flags | carry.current_flags
     for line in lines:

@@ -96,6 +96,9 @@ def lay_out(state: JobState, rules: Rules, now: int | None = None) -> Timeline:
         durables=_durables(bounds, [] if carry is None else carry.durables),
         old_zombies=old,
     )
+    drawn = {b.group.number for b in bounds}
+    if any(w.negative for g in grouped.groups if g.number not in drawn for w in g.waits):
+        timeline.flags.add("negative_span")
     _fill_gaps(timeline, grouped, carry is not None, lost)
     return timeline
 
@@ -170,8 +173,7 @@ def _durables(bounds: list[Bounds], settled: list[tuple[int, int]]) -> list[tupl
 def _fill_gaps(timeline: Timeline, grouped: Grouped, resumed: bool, lost: bool) -> None:
     lines, gaps = timeline.lines, timeline.gaps
     bounds = [line.bounds for line in lines]
-    settled = bounds[0].group.number if resumed else 0
-    waits = close_waits((w for g in grouped.groups for w in g.waits), bounds, timeline.t1, settled)
+    waits = close_waits((w for g in grouped.groups for w in g.waits), bounds, timeline.t1)
     if not bounds:
         gaps.append(fill_gap(0, timeline.job_gpus, timeline.t0, timeline.t1, waits))
         return

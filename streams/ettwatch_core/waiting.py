@@ -28,27 +28,23 @@ class Gap(NamedTuple):
         return tally_of(self.pieces, self.clusters, self.gpus)
 
 
-def close_waits(waits: Iterable[RawSpan], bounds: Sequence[Bounds], until: int, settled: int) -> list[Closed]:
-    """Decide where ``scheduling`` spans end: one without a told end reaches to its attempt's start, or to ``until``.
+def close_waits(waits: Iterable[RawSpan], bounds: Sequence[Bounds], until: int) -> list[Closed]:
+    """Decide where ``scheduling`` spans end that are not of their attempt's own time.
 
-    Attempts with numbers below ``settled`` are over.
+    One without a told end reaches to its attempt's start, or to ``until``; one begun in its attempt ends there.
     """
-    starts = {b.group.number: b.start for b in bounds}
-    later = sorted(b.start for b in bounds)
+    own = {b.group.number: b for b in bounds}
     closed = []
     for raw in waits:
         if raw.background or raw.negative:
             continue
+        b = own.get(raw.attempt)
         if raw.end is not None:
             end = raw.end
+        elif b is None or raw.start >= b.end:
+            end = until
         else:
-            own = starts.get(raw.attempt)
-            if own is not None and raw.start < own:
-                end = own
-            elif own is None and raw.attempt >= settled:
-                end = until
-            else:  # begun after its own attempt: it waits for the next one
-                end = next((s for s in later if s > raw.start), until)
+            end = b.start
         closed.append(Closed(raw.start, max(raw.start, end), raw, raw.end is None))
     return closed
 

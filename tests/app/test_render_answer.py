@@ -65,10 +65,16 @@ def test_tables_align_numbers_to_the_right() -> None:
     text = table(
         ["job", "n", "x"], ["String", "Int64", "LowCardinality(Nullable(Float64))"], [("a", 5, 1.0), ("bb", 10, None)]
     )
-    assert text == ("job   n      x\n"
-                    "a     5  1.000\n"
-                    "bb   10   NULL\n"
+    assert text == ("job   n     x\n"
+                    "a     5   1.0\n"
+                    "bb   10  NULL\n"
                     "2 rows\n")  # fmt: skip
+
+
+def test_fractions_are_as_long_as_they_need_to_be() -> None:
+    values = [45.42364, 67.8, 1234.5, 0.0, 0.00001234, float("nan"), float("-inf")]
+    text = table(["x"], ["Float64"], [(value,) for value in values])
+    assert text.split() == ["x", "45.424", "67.8", "1,234.5", "0.0", "1.23e-05", "nan", "-inf", "7", "rows"]
 
 
 def test_tables_are_safe_from_what_is_in_them() -> None:

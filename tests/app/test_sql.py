@@ -24,7 +24,7 @@ def test_a_table(at_filled: DataFolder) -> None:
     assert result.exit_code == 0, result.stderr
     assert result.stdout == (
         "job             ett_pct  ttr_s    t0                    team\n"
-        "still-running     0.000  []       2026-09-21T14:13:20Z  ads\n"
+        "still-running       0.0  []       2026-09-21T14:13:20Z  ads\n"
         "worked-example   45.424  [495.0]  2026-09-21T14:13:20Z  ads\n"
         "2 rows\n"
     )

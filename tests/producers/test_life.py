@@ -306,7 +306,7 @@ def test_sixty_four_ranks_on_one_host_keep_apart(spool: Path) -> None:
             if os.fork() == 0:
                 rank = n
                 break
-        with ettwatch.init(job="job", rank=rank) as rec, rec.phase("trainer_init.all"): pass
+        with ettwatch.init(rank=rank) as rec, rec.phase("trainer_init.all"): pass
         if rank == 0:
             while True:
                 try: os.wait()
@@ -314,10 +314,11 @@ def test_sixty_four_ranks_on_one_host_keep_apart(spool: Path) -> None:
         else:
             os._exit(0)
     """
-    done = python(code, spool)
+    done = python(code, spool, {"ETTWATCH_LAUNCHER": "1", "ETTWATCH_JOB": "job", "ETTWATCH_ATTEMPT": "0"})
     assert (done.returncode, done.stderr) == (0, "")
     found = events(spool)
     assert sorted(event.rank for event in found if event.kind == "phase_ended") == list(range(64))
+    assert len(list(spool.iterdir())) == 64
     assert sum(span.ranks for span in timeline(found).spans) == 64
 
 

@@ -7,6 +7,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -54,8 +55,18 @@ def start(spool: Path) -> Iterator[Start]:
 
     yield call
     for process in started:
+        if process.poll() is None:
+            with suppress(ValueError, OSError):
+                os.killpg(child_of(process), signal.SIGKILL)
         process.kill()
         process.communicate()
+
+
+def child_of(process: subprocess.Popen[str]) -> int:
+    """The process id of a launcher's command."""
+    with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
+        (pid,) = file.read().split()
+    return int(pid)
 
 
 def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
@@ -150,12 +161,27 @@ def test_input_output_and_arguments_pass_through(spool: Path) -> None:
 
 
 def test_the_command_inherits_no_changed_signals_and_leads_its_group(spool: Path) -> None:
-    done = launch(("sh", "-c", "cat /proc/$$/status /proc/$$/stat"), spool)
+    done = launch(("cat", "/proc/self/status", "/proc/self/stat"), spool)
     status = dict(line.split(":", 1) for line in done.stdout.splitlines() if ":" in line)
     assert int(status["SigIgn"], 16) == 0
     assert int(status["SigBlk"], 16) == 0
     pid, _, rest = done.stdout.splitlines()[-1].partition(" ")
     assert rest.rpartition(")")[2].split()[2] == pid
+
+
+def test_signals_that_were_blocked_when_it_was_started_do_not_hang_it(spool: Path) -> None:
+    code = """if True:
+        import os, signal, sys
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        os.execv(sys.argv[1], sys.argv[1:])
+    """
+    call = [*ETTWATCH, "run", "--", "cat", "/proc/self/status"]
+    done = subprocess.run(
+        [*PYTHON, code, *call], env=environment(spool), capture_output=True, text=True, timeout=30, check=False
+    )
+    assert done.returncode == 0
+    blocked = int(re.findall(r"SigBlk:\t(\w+)", done.stdout)[0], 16)
+    assert not blocked & (1 << (signal.SIGTERM - 1))
 
 
 TRAINER = """
@@ -298,8 +324,9 @@ def test_a_preemption_is_known_even_if_the_launcher_is_killed_right_after(start:
     said(process, "ready")
     process.send_signal(signal.SIGTERM)
     until(lambda: ends(spool))
+    command = child_of(process)
     process.kill()
-    os.killpg(child_of(process), signal.SIGKILL)
+    os.killpg(command, signal.SIGKILL)
     finish(process)
     assert [(event.outcome, event.cause) for event in ends(spool)] == [("preempted", "maintenance")]
     assert timeline(events(spool)).summary.status == "recovering"
@@ -383,13 +410,6 @@ def test_requeues_of_slurm_go_on_counting_where_the_book_is_not_to_be_found(spoo
             ("alps-5", 2 * int(requeue)),
             ("alps-5", 2 * int(requeue) + 1),
         ]
-
-
-def child_of(process: subprocess.Popen[str]) -> int:
-    """The process id of a launcher's command."""
-    with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
-        (pid,) = file.read().split()
-    return int(pid)
 
 
 def lives(pid: int) -> bool:

@@ -33,6 +33,61 @@ SECOND: Final = 1_000_000
 NO_REPORT: Final = 3600 * SECOND
 TRUST: Final = {"trainer": 0, "launcher": 1, "scheduler": 2}
 
+READINGS: Final = (
+    "Events of equal times, where no order is told: by their content. Else: by id, or the order of arrival.",
+    "1: an end of a span whose start is missing is an event of its attempt like any other. Else: nothing.",
+    "1: the last event of an attempt, for an end that is inferred, may belong to a scheduling span. Else: not.",
+    "1: the later one's start, for an end that is inferred, is not before this one's start. Else: as told.",
+    "1: 'told start' in the rule of job_ended means told by attempt_started. Else: any event of the attempt.",
+    "1: job_ended events of equal times: the lexically larger outcome, as for attempt_ended. Else: the smaller.",
+    "1: an attempt_ended after the end is no zombie. Else: it raises the flag.",
+    "1: 'attempt 0' is the first that is there, whatever its number. Else: only number 0.",
+    "1: T1 is never before T0 (a job whose eligible_ts is still to come lasts 0 s). Else: a negative E2E.",
+    "1: an earliest attempt_started without gpus falls back to the job's. Else: to a later attempt_started.",
+    "1, 5: a scheduling span that runs over an edge of its attempt is cut there: the inner part belongs to rule 5, "
+    "the outer to rule 7. Else: its end is the attempt's, or it stays whole and ends last.",
+    "1, 5: a scheduling span that begins at the very end of its attempt, or ends at its very start, is outside. "
+    "Else: inside, with length 0.",
+    "2: within 60 s includes 60 s. Else: less than.",
+    "2: heard ranks and the order of the loop are judged after early events were moved to the attempt's start. "
+    "Else: as told.",
+    "2: training_started comes before a progress of the same time. Else: the smaller position first.",
+    "2: only the latest training_ended counts, of any rank (of equal times the lowest, of equal ranks the larger "
+    "position), in time order with progress: of equal times the smaller position first. Else: always last.",
+    "2: where the loop starts with a progress, no training_ended of the same time comes before it. Else: the "
+    "smaller position first.",
+    "2: step rose above the last one that was told. Else: above that of the event before, unknown is no rise.",
+    "2: a rollback after a reset keeps what the reset added. Else: it falls to the bare position.",
+    "3: begun in the loop is from its start on and before its end; the next advance is later than the begin. "
+    "Else: ends included.",
+    "3: a span is negative by its times as told. Else: after they were moved into the attempt.",
+    "3: negative and background spans name no parent, and bound no start-up. Spans of length 0 do both.",
+    "3, 7: a scheduling span without an end that began inside its attempt ends by rule 3 and is not open after "
+    "it; one that began at its end or later, or of a number that is no attempt, is open in every later gap. "
+    "Else: up to the next attempt.",
+    "4: begins before the loop is by the time after moving. Else: as told.",
+    "5: a child names its parent wherever both lie in the attempt. Else: only where they overlap.",
+    "5: to overlap is to share time: spans that touch or have length 0 do not. Else: they do.",
+    "5, 7: an attempt and each gap are judged by themselves: spans outside name no parent in them, and a "
+    "scheduling span is cut to the gap before ends and starts are compared. Else: whole spans are compared.",
+    "6: data_wait_us is read by the clock: what had been told up to the begin of the gap, its microsecond "
+    "included, against what was told up to its end. Else: in the order of events.",
+    "6: the share of rework is of positions with resets added up; a gap that hung has passed its positions too.",
+    "6: report_every_s is that of the training_started which starts the loop. Else: the latest, or the largest.",
+    "6: 3,600 s hold where no report_every_s was declared, whatever hang_after is. Else: the larger of both.",
+    "7: scheduling spans of several attempts that touch or overlap become one in a gap. Else: by attempt.",
+    "7: a gap carries the number of the attempt before it, the first that of the first attempt, 0 without any.",
+    "8: after a setting means at it or later, counted from the newest event of the job.",
+    "8: a wait for a retry that is closed after 7 days leaves no trace: T1 is the end of the last attempt, as "
+    "the text of T1 says. Else: the end plus 7 days.",
+    "4 (summary): hidden_s counts containers too. Else: only what ran in the shadow of a longer phase.",
+    "4 (summary): unsaved_s: the next attempt is the next that has a start position, trained or not; the last "
+    "checkpoint_durable is the latest of all attempts that counts; without any everything is unsaved; shares "
+    "are rounded half to even by gap. Else: only the very next attempt; only its own checkpoints.",
+    "4 (summary): a job that ended preempted is shown as failed. Else: there is no such status.",
+)
+"""Where the rules leave a point open: what is done here, and what else could have been done."""
+
 Key = tuple[int, int, str]
 """Attempt, rank and name of a span."""
 Piece = tuple[int, int, str]
@@ -91,7 +146,6 @@ class Cut:
     advance: bool
     low: int
     high: int
-    place: int  # among the events of the loop
 
 
 @dataclass
@@ -123,7 +177,7 @@ class Attempt:
     by_training_ended: bool = False
     hang_limit: Fraction = Fraction(0)
     cuts: list[Cut] = field(default_factory=list)
-    waits: list[tuple[int, int]] = field(default_factory=list)  # time, highest data_wait_us so far
+    waits: list[tuple[int, int]] = field(default_factory=list)  # time, data_wait_us
     position: int = 0
     first_batch: int = 0
     parts: list[Part] = field(default_factory=list)
@@ -477,20 +531,19 @@ def _find_loop(attempt: Attempt, hang_after_us: int, flags: set[str]) -> None:
 
     raw, step, position = start.position, start.step, start.position
     attempt.waits.append((attempt.would_start, wait))
-    for place, (ts, point) in enumerate(loop, 1):
-        wait = max(wait, point.data_wait_us or 0)
-        attempt.waits.append((ts, wait))
+    for ts, point in loop:
+        attempt.waits.append((ts, point.data_wait_us or 0))
         difference = point.position - raw
         rose = point.step is not None and step is not None and point.step > step
         if difference > 0:
-            attempt.cuts.append(Cut(ts, True, position, position + difference, place))
+            attempt.cuts.append(Cut(ts, True, position, position + difference))
             position += difference
         elif difference < 0 and rose:
             # Below, while step rose: no advance, and the differences after it are added to where it was.
             flags.add("position_reset")
         elif difference < 0:
             # Below otherwise: a rollback, from whose position counting goes on.
-            attempt.cuts.append(Cut(ts, False, position, position + difference, place))
+            attempt.cuts.append(Cut(ts, False, position, position + difference))
             position += difference
             flags.add("rollback")
         raw, step = point.position, step if point.step is None else point.step
@@ -639,17 +692,16 @@ def _charge(attempt: Attempt, hidden: dict[str, int], passed: list[tuple[int, in
 
 def _in_loop(attempt: Attempt, free: list[tuple[int, int]], passed: list[tuple[int, int]]) -> list[Piece]:
     pieces: list[Piece] = []
-    begin, place = attempt.first_batch, 0
+    begin = attempt.first_batch
     for cut in [*attempt.cuts, None]:
         end = max(begin, cut.ts) if cut else attempt.loop_end
         room = [(low, high) for low, high in free if begin <= low and high <= end]
         # D = its length without phases.
         length = sum(high - low for low, high in room)
         # The growth of data_wait_us over it, from the highest value before to the highest so far; at most D.
-        before = max(wait for at, (ts, wait) in enumerate(attempt.waits) if at <= place or ts <= attempt.first_batch)
-        upto = cut.place if cut else len(attempt.waits) - 1
-        growth = max(wait for at, (_, wait) in enumerate(attempt.waits) if at <= upto) - before
-        stall = max(0, min(growth, length))
+        before = max(wait for ts, wait in attempt.waits if ts <= begin)
+        growth = max(wait for ts, wait in attempt.waits if ts <= end) - before
+        stall = min(growth, length)
         rest = length - stall
         if cut and not cut.advance:
             # A gap that ends in a rollback: R is no_progress.
@@ -668,7 +720,7 @@ def _in_loop(attempt: Attempt, free: list[tuple[int, int]], passed: list[tuple[i
         else:
             amounts = [(_tail(attempt, rest, passed), rest)]
         pieces += _lay([("wasted_training.data_stall", stall), *amounts], room)
-        begin, place = end, upto
+        begin = end
     return pieces
 
 

@@ -27,6 +27,7 @@ def test_the_command_line_of_a_config_reads_back_as_that_config(tmp_path: Path) 
         ({"learning_rate": math.nan}, "--learning-rate: nan cannot be"),
         ({"open_s": math.inf}, "--open-s: inf cannot be"),
         ({"steps": 5, "kill_at_step": 6}, "--kill-at-step: 6 is after the last step"),
+        ({"kill_at_step": 6, "fail_rank": 2}, "--fail-rank: there is no rank 2; give less than --ranks (2)"),
     ],
 )
 def test_a_setting_that_cannot_work_is_named(settings: dict[str, float], words: str) -> None:

@@ -366,3 +366,19 @@ def test_an_empty_file_and_blank_lines_are_nothing(tmp_path: Path) -> None:
     assert sorted(event.id for message in messages for event in message.events) == names(1, 2)
     assert [refusal for message in messages for refusal in message.refusals] == []
     assert follower.commit() == [dead.path.name]
+
+
+def test_files_take_turns_also_when_rounds_are_short(tmp_path: Path) -> None:
+    for name in "abc":
+        (tmp_path / f"{name}.jsonl").write_bytes(beats(*range(2_000), job=name))
+    follower = Follower(tmp_path, limits=Limits(chunk_bytes=8 * 1024))
+    follower.clock.wait(1.0)
+    follower.spool.scan()
+    seen: list[str] = []
+    while follower.spool.fill():
+        for n, (_, message) in enumerate(follower.spool.take()):
+            seen += [event.job for event in message.events]
+            if n == 20:
+                break
+    assert len(seen) == 6_000
+    assert min(seen[:1_500].count(job) for job in "abc") > 300

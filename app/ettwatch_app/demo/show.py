@@ -21,7 +21,7 @@ QUERIES = (
     ),
     (
         "How did each attempt go?",
-        "SELECT attempt, outcome, signal, round(duration_s, 1) AS lasted_s, round(effective_s, 1) AS effective_s,\n"
+        "SELECT attempt, outcome, cause, round(duration_s, 1) AS lasted_s,\n"
         "       round(coalesce(tts_s, ttr_s), 1) AS to_first_batch_s, round(unsaved_s, 1) AS unsaved_s\n"
         "FROM attempts ORDER BY attempt",
     ),
@@ -68,7 +68,7 @@ def show_way_on(folder: DataFolder, job: str, console: Console) -> None:
         Text(f"The data lie in {root}. Go on with:"),
         Text(f"  ettwatch report {shlex.quote(job)} --data {root}"),
         Text(f'  ettwatch sql "SELECT * FROM segments LIMIT 5" --data {root}'),
-        Text(f"  ettwatch replay {root}/events.jsonl --format table --segments"),
+        Text(f"  ettwatch replay {root}/events.jsonl --format table"),
         Text(f"  ettwatch doctor --data {root}"),
     )
 

@@ -47,7 +47,7 @@ def write_csv(columns: Sequence[str], rows: Iterable[Sequence[object]], out: IO[
 
 def _shown(value: object) -> str:
     if isinstance(value, float):
-        return f"{value:,.3f}" if math.isfinite(value) else str(value)
+        return f"{round(value, 3):,}" if value == 0 or abs(value) >= 0.001 else f"{value:.3g}"
     return "NULL" if value is None else _cell(value)
 
 

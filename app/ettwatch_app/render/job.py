@@ -191,7 +191,7 @@ def _end(attempt: AttemptSummary) -> Text:
     if "inferred_end" in attempt.flags:
         facts.append("no goodbye")
     if attempt.message:
-        facts.append(clean(attempt.message, 60))
+        facts.append(clean(attempt.message, 40))
     if facts:
         text.append(f": {', '.join(facts)}", style="default")
     return text

@@ -3,7 +3,6 @@
 What stands before a damaged place is always handed on first.
 """
 
-import contextlib
 import zlib
 from collections.abc import Callable, Iterator
 
@@ -107,10 +106,17 @@ def _gzip_members(head: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _salvaged(member: "zlib._Decompress", data: bytes) -> Iterator[bytes]:
-    """What can be unpacked of `data` before the damaged byte, found byte by byte."""
-    with contextlib.suppress(zlib.error):
-        for at in range(len(data)):
-            yield member.decompress(data[at : at + 1])
+    """What can be unpacked of `data` before the damaged byte, sought in smaller and smaller pieces."""
+    size = max(1, len(data) // 32)
+    for at in range(0, len(data), size):
+        piece = data[at : at + size]
+        before = member.copy()
+        try:
+            yield member.decompress(piece)
+        except zlib.error:
+            if size > 1:
+                yield from _salvaged(before, piece)
+            return
 
 
 def _unzstd(head: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:

@@ -10,7 +10,7 @@ from ettwatch_app.up.messages import Message, Refusal, decode_line, too_large
 from ettwatch_app.up.place import Place, is_written_by_sdk
 from ettwatch_app.up.settings import Limits
 from ettwatch_app.up.sources import PRINT_BYTES, PackedError, PackedSource, PlainSource, Source
-from ettwatch_schemas import MAX_MESSAGE_BYTES
+from ettwatch_schemas import MAX_MESSAGE_BYTES, MAX_TS
 
 _SKIP_STEP: Final = 256 * 1024
 _SKIP_STEPS: Final = 64
@@ -55,6 +55,7 @@ class SpoolFile:
         self._source: PackedSource | None = None
         self._trouble = ""
         self._committed = place.mark
+        self._oldest: tuple[int, dict[str, int]] = (-1, {})  # at which offset it was made
 
     @property
     def size(self) -> int:
@@ -136,6 +137,16 @@ class SpoolFile:
             place.head = self._first[: min(PRINT_BYTES, message.end)]
             place.tail = message.raw[-PRINT_BYTES:] if message.tail is None else message.tail
         return message
+
+    def oldest(self) -> dict[str, int]:
+        """Return the earliest time (µs) by job of what is in the buffer."""
+        if self._oldest[0] != self.place.offset:
+            lows: dict[str, int] = {}
+            for message in self.buffer:
+                if message.job is not None and message.low < lows.get(message.job, MAX_TS + 1):
+                    lows[message.job] = message.low
+            self._oldest = (self.place.offset, lows)
+        return self._oldest[1]
 
     @property
     def dirty(self) -> bool:
@@ -256,6 +267,7 @@ class SpoolFile:
         return over
 
     def _keep(self, message: Message) -> None:
+        self._oldest = (-1, {})
         self.buffer.append(message)
         self.buffered += len(message.raw)
 

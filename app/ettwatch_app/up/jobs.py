@@ -155,14 +155,14 @@ class Jobs:
             go_on: Asked before each job; what is left over stays due.
         """
         count = 0
-        put_off: list[str] = []
+        put_off: list[tuple[int, str]] = []
         while self._due and self._due[0][0] <= now_us and go_on():
             due_us, name = heapq.heappop(self._due)
             if self._due_at.get(name) != due_us:
                 continue  # was put off
             del self._due_at[name]
             if name in behind:
-                put_off.append(name)
+                put_off.append((due_us, name))
                 continue
             job = self._jobs.get(name) or self._wake(name)
             if job is None:
@@ -173,8 +173,8 @@ class Jobs:
             self._publish(job, now_us, clock=now_us)
             if final and job.due_us is not None and job.due_us <= now_us:
                 self._drop(name, job)
-        for name in put_off:
-            self._schedule(name, now_us + self._interval_us)
+        for due_us, name in put_off:
+            self._schedule(name, due_us)
         return count
 
     def _publish(self, job: _Job, now_us: int, *, clock: int | None) -> None:
@@ -184,7 +184,8 @@ class Jobs:
         job.settled.clear()
         self._writer.snapshot(snap)
         self._set_status(job, snap.summary.status)
-        job.due_us = self._next_look(job, snap, now_us)
+        # By its own clock it stands as its newest event left it: the machine's clock has its say when all is read.
+        job.due_us = now_us if clock is None else self._next_look(job, snap, now_us)
         if job.due_us is None:
             self._due_at.pop(job.state.job, None)
         else:

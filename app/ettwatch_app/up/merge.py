@@ -6,7 +6,7 @@ still holds an event of the same job that is more than `slack` older. Among jobs
 turns.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from ettwatch_app.up.files import SpoolFile
 from ettwatch_app.up.messages import Message
@@ -14,15 +14,17 @@ from ettwatch_app.up.messages import Message
 Delivery = tuple[SpoolFile, Message]
 
 
-def merged(files: Sequence[SpoolFile], slack: int | None) -> Iterator[Delivery]:
+def merged(files: Callable[[], Sequence[SpoolFile]], slack: int | None) -> Iterator[Delivery]:
     """Empty the buffers of the files, and move their places.
 
+    Files that are filled meanwhile have their turn in the next pass, so that one that is filled again and again keeps
+    no other one waiting.
+
     Args:
-        files: The files. Of one file the messages come in their order.
+        files: Returns the files there are now. Of one file the messages come in their order.
         slack: How far (µs) the events of a job may be handled ahead of older ones in another file; None: no matter.
     """
-    waiting = [f for f in files if f.buffer]
-    while waiting:
+    while waiting := [f for f in files() if f.buffer]:
         oldest = _oldest(waiting) if slack is not None else {}
         moved = False
         for file in waiting:
@@ -33,7 +35,6 @@ def merged(files: Sequence[SpoolFile], slack: int | None) -> Iterator[Delivery]:
             # Files of several jobs can wait for each other in a ring: the oldest message opens it.
             first = min(waiting, key=lambda f: f.buffer[0].low)
             yield first, first.take()
-        waiting = [f for f in waiting if f.buffer]
 
 
 def _allowed(file: SpoolFile, oldest: dict[str, list[tuple[int, int]]], slack: int | None) -> Iterator[Message]:
@@ -53,11 +54,7 @@ def _oldest(files: Sequence[SpoolFile]) -> dict[str, list[tuple[int, int]]]:
     """Return, by job, the two files that hold the oldest event: as (time, which file)."""
     found: dict[str, list[tuple[int, int]]] = {}
     for file in files:
-        lows: dict[str, int] = {}
-        for message in file.buffer:
-            if message.job is not None:
-                lows[message.job] = min(lows.get(message.job, message.low), message.low)
-        for job, low in lows.items():
+        for job, low in file.oldest().items():
             two = found.setdefault(job, [])
             two.append((low, id(file)))
             if len(two) > 2:

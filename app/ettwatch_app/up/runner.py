@@ -104,7 +104,7 @@ class Runner:
         events = 0
         for file, message in self._spool.take():
             self._handle(file.path, message)
-            events += 1 + len(message.events)
+            events += max(1, len(message.events))
             if events >= self._limits.batch_events:
                 break
         self._dirty = True
@@ -128,10 +128,9 @@ class Runner:
                 totals.taken += 1
                 totals.conflicts += answer is Answer.CONFLICT
 
-    def _tick(self) -> None:
-        until_s = self._monotonic() + _TICK_S
-        touched = self._jobs.tick(self._clock(), lambda: self._monotonic() < until_s, self._spool.jobs_behind())
-        if touched:
+    def _tick(self, limit_s: float = _TICK_S) -> None:
+        until_s = self._monotonic() + limit_s
+        if self._jobs.tick(self._clock(), lambda: self._monotonic() < until_s, self._spool.jobs_behind()):
             failpoint("ticked")
             self._dirty = True
 
@@ -162,7 +161,7 @@ class Runner:
 
     def _finish(self) -> None:
         if self._settings.once:
-            self._tick()
+            self._tick(float("inf"))
         if self._dirty:
             self._commit()
         self._tidy()

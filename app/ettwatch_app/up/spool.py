@@ -48,6 +48,7 @@ class Spool:
         self._notices: list[str] = []
         self._troubles: dict[Path, str] = {}
         self._turn = 0
+        self._order: Iterator[Delivery] | None = None
 
     def scan(self) -> None:
         """Look through the folders: new, grown, renamed and vanished files."""
@@ -139,8 +140,13 @@ class Spool:
         return any(f.buffer for f in self._files.values())
 
     def take(self) -> Iterator[Delivery]:
-        """Hand out the messages that were read ahead."""
-        return merged(list(self._files.values()), self._slack)
+        """Hand out the messages that were read ahead. May be left off and called again: it goes on with the next."""
+        if self._order is None:
+            self._order = merged(lambda: list(self._files.values()), self._slack)
+        # No `yield from`: to leave that off would end the order as well.
+        for delivery in self._order:  # noqa: UP028
+            yield delivery
+        self._order = None
 
     @property
     def behind(self) -> bool:

@@ -25,7 +25,7 @@ from ettwatch_app.up.runner import Runner
 from ettwatch_app.up.settings import UpSettings
 from ettwatch_app.up.spool import Spool
 from ettwatch_app.up.statefile import StateFile, StateFileError
-from ettwatch_clickhouse import Retry, Store, StoreError, Writer, migrate, open_embedded
+from ettwatch_clickhouse import Retry, Store, StoreError, Writer, migrate, open_embedded, serve
 from ettwatch_core import Rules
 
 _ONCE_TRIES = 3
@@ -213,8 +213,6 @@ def _prepare_spool(spool: Path, folder: DataFolder, settings: UpSettings, log: L
 def _front(settings: UpSettings, store: Store, stack: ExitStack) -> str | None:
     if settings.listen is None:
         return None
-    from ettwatch_clickhouse import serve
-
     host, port = settings.listen
     try:
         front = serve(store, host, port)

@@ -1,4 +1,4 @@
-"""Compressed bodies: whole streams of any number of frames, in pieces, within a limit."""
+"""Compressed bodies: whole streams of any number of frames, in pieces of bounded size."""
 
 import zlib
 from collections.abc import Callable, Iterator
@@ -9,11 +9,13 @@ from ettwatch_clickhouse.http.fence import Refusal
 
 __all__ = ["Compressor", "accepted", "compressor", "decompressed"]
 
+_PIECE: Final = 1 << 20
+
 
 class Compressor(Protocol):
     """Compresses one stream."""
 
-    def compress(self, data: bytes) -> bytes:
+    def compress(self, data: bytes, /) -> bytes:
         """Return what is ready."""
 
     def flush(self) -> bytes:
@@ -23,11 +25,11 @@ class Compressor(Protocol):
 class _Lz4:
     """An lz4 frame; unlike the others it has to be begun."""
 
-    def __init__(self, module: Any) -> None:
-        self._inner = module.LZ4FrameCompressor()
+    def __init__(self) -> None:
+        self._inner = _LZ4.LZ4FrameCompressor()
         self._begun = False
 
-    def compress(self, data: bytes) -> bytes:
+    def compress(self, data: bytes, /) -> bytes:
         begin: bytes = b"" if self._begun else self._inner.begin()
         self._begun = True
         return begin + bytes(self._inner.compress(data))
@@ -36,63 +38,50 @@ class _Lz4:
         return self.compress(b"") + bytes(self._inner.flush())
 
 
-class _Brotli:
-    """A brotli stream; its compressor has other names."""
+class _Unzip:
+    """A zlib decompressor with the face of the others."""
 
-    def __init__(self, module: Any) -> None:
-        self._inner = module.Compressor(quality=4)
+    def __init__(self, wbits: int) -> None:
+        self._inner = zlib.decompressobj(wbits)
 
-    def compress(self, data: bytes) -> bytes:
-        return bytes(self._inner.process(data))
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        return self._inner.decompress(self._inner.unconsumed_tail + data, max_length)
 
-    def flush(self) -> bytes:
-        return bytes(self._inner.finish())
+    @property
+    def eof(self) -> bool:
+        return self._inner.eof
 
+    @property
+    def needs_input(self) -> bool:
+        return not self._inner.unconsumed_tail
 
-def _optional(*names: str) -> Any:
-    for name in names:
-        try:
-            return import_module(name)
-        except ImportError:
-            continue
-    return None
-
-
-_LZ4: Final = _optional("lz4.frame")
-_ZSTD: Final = _optional("compression.zstd", "backports.zstd")
-_BROTLI: Final = _optional("brotli")
+    @property
+    def unused_data(self) -> bytes:
+        return self._inner.unused_data
 
 
-def _compressors() -> dict[str, Callable[[], Compressor]]:
-    made: dict[str, Callable[[], Compressor]] = {
-        "gzip": lambda: zlib.compressobj(1, wbits=31),
-        "deflate": lambda: zlib.compressobj(1),
-    }
-    if _LZ4:
-        made["lz4"] = lambda: _Lz4(_LZ4)
-    if _ZSTD:
-        made["zstd"] = lambda: _ZSTD.ZstdCompressor()
-    if _BROTLI:
-        made["br"] = lambda: _Brotli(_BROTLI)
-    return made
+_LZ4: Final[Any] = import_module("lz4.frame")  # it has no types
 
 
-def _decompressors() -> dict[str, Callable[[], Any]]:
-    made: dict[str, Callable[[], Any]] = {
-        "gzip": lambda: zlib.decompressobj(31),
-        "deflate": lambda: zlib.decompressobj(),
-    }
-    if _LZ4:
-        made["lz4"] = lambda: _LZ4.LZ4FrameDecompressor()
-    if _ZSTD:
-        made["zstd"] = lambda: _ZSTD.ZstdDecompressor()
-    if _BROTLI:
-        made["br"] = lambda: _BROTLI.Decompressor()
-    return made
+def _zstd() -> Any:
+    try:
+        return import_module("compression.zstd")  # Python 3.14
+    except ImportError:
+        return import_module("backports.zstd")
 
 
-_COMPRESSORS: Final = _compressors()
-_DECOMPRESSORS: Final = _decompressors()
+_COMPRESSORS: Final[dict[str, Callable[[], Compressor]]] = {
+    "gzip": lambda: zlib.compressobj(1, wbits=31),
+    "deflate": lambda: zlib.compressobj(1),
+    "lz4": _Lz4,
+    "zstd": lambda: _zstd().ZstdCompressor(),
+}
+_DECOMPRESSORS: Final[dict[str, Callable[[], Any]]] = {
+    "gzip": lambda: _Unzip(31),
+    "deflate": lambda: _Unzip(15),
+    "lz4": _LZ4.LZ4FrameDecompressor,
+    "zstd": lambda: _zstd().ZstdDecompressor(),
+}
 
 
 def accepted(header: str) -> str | None:
@@ -121,22 +110,22 @@ def decompressed(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
     make = _DECOMPRESSORS.get(encoding)
     if make is None:
         known = ", ".join(sorted(_DECOMPRESSORS))
-        raise Refusal(89, "UNKNOWN_COMPRESSION_METHOD", f"Content-Encoding {encoding} is not known; send one of {known}")
-    inner: Any = None
-    try:
-        for chunk in chunks:
-            data = chunk
-            while data:
-                inner = inner or make()
-                piece = inner.process(data) if hasattr(inner, "process") else inner.decompress(data)
-                if piece:
-                    yield bytes(piece)
-                data = b""
-                if getattr(inner, "eof", False):
-                    data, inner = inner.unused_data or b"", None
-    except Refusal:
-        raise
-    except Exception as e:  # each library has its own
-        raise Refusal(271, "CANNOT_DECOMPRESS", f"the body is no {encoding} data: {e}") from e
-    if inner is not None and hasattr(inner, "eof"):
+        raise Refusal(
+            89, "UNKNOWN_COMPRESSION_METHOD", f"Content-Encoding {encoding} is not known; send one of {known}"
+        )
+    frame: Any = None
+    for chunk in chunks:
+        data = chunk
+        while data or (frame is not None and not frame.needs_input):
+            frame = frame or make()
+            try:
+                piece = frame.decompress(data, _PIECE)
+            except Exception as e:  # each library has its own
+                raise Refusal(271, "CANNOT_DECOMPRESS", f"the body is no {encoding} data: {e}") from e
+            data = b""
+            if piece:
+                yield bytes(piece)
+            if frame.eof:
+                data, frame = frame.unused_data or b"", None
+    if frame is not None:
         raise Refusal(271, "CANNOT_DECOMPRESS", f"the {encoding} data end in the middle")

@@ -41,6 +41,8 @@ _ENGINES: Final = frozenset(
 )
 _VERBS: Final = frozenset({"BACKUP", "RESTORE", "ATTACH"})
 _SYSTEM: Final = frozenset({"FLUSH", "START", "STOP", "SYNC", "WAIT"})
+_SETTINGS: Final = ("format_template_", "format_schema")
+"""Settings that name files."""
 _OUTSIDE: Final = "default"
 """The embedded engine's database of this name shows the files of the machine as tables."""
 
@@ -75,6 +77,8 @@ class Fence:
         if statement.values is not None and self._suspicious(statement.sql[statement.values :]):
             self._check_words(list(tokens(statement.sql, statement.values)))
         for name, value in params.items():
+            if name.startswith(_SETTINGS):
+                raise _refusal(name)
             if name.startswith("param_") and _OUTSIDE in (value, value.partition(".")[0]) and _names(words, name[6:]):
                 raise _refusal("the database default")
 
@@ -93,6 +97,8 @@ class Fence:
                 raise Refusal(358, "INTO_OUTFILE_NOT_ALLOWED", "INTO OUTFILE is not allowed")
             if before.key == "FROM" and word.key == "INFILE":
                 raise _refusal("FROM INFILE")
+            if before.text.lower().startswith(_SETTINGS) and word.text == "=":
+                raise _refusal(before.text)
             if word.text == "(" and before.kind in ("word", "quoted"):
                 self._check_call(before)
             if word.text == "." and before.kind in ("word", "quoted") and _plain(before) == _OUTSIDE:

@@ -1,0 +1,241 @@
+"""The command as people and services run it, on the real engine."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import clickhouse_connect
+import pytest
+from click.testing import CliRunner
+
+from ettwatch_app import datafolder
+from ettwatch_app.commands.up import up
+from ettwatch_app.datafolder import DataFolder, FolderError, FolderInUse, Ownership
+from ettwatch_app.up.settings import SETTINGS, parse_duration, parse_lateness, parse_listen
+from up.world import SDK_NAME, beats
+
+COMMAND = [str(Path(sys.executable).with_name("ettwatch")), "up"]
+
+
+class Up:
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.told: list[dict[str, Any]] = []
+
+    def until(self, event: str) -> dict[str, Any]:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.told.append(json.loads(line))
+            if self.told[-1]["event"] == event:
+                return self.told[-1]
+        raise AssertionError(f"ended before it said {event}: {self.told}")
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        assert self.process.stderr is not None
+        self.told += [json.loads(line) for line in self.process.stderr]
+        return self.process.wait(30)
+
+
+@contextmanager
+def living(data: Path, *more: str) -> Iterator[Up]:
+    arguments = ["--data", str(data), "--log-format", "json", "--listen", "127.0.0.1:0", *more]
+    process = subprocess.Popen([*COMMAND, *arguments], stderr=subprocess.PIPE, text=True)
+    try:
+        yield Up(process)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments], capture_output=True, text=True, timeout=60, env=os.environ | environment
+    )
+
+
+def wait_for(store: Any, sql: str, expected: object) -> None:
+    for _ in range(100):
+        found = store.query(sql).result_rows
+        if found == expected:
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"{sql}: {found}, not {expected}")
+
+
+def test_a_life(tmp_path: Path) -> None:
+    """Clients, a second one, files that come and go, and a stop in good order."""
+    folder = DataFolder(tmp_path / "data")
+    with living(folder.root) as one:
+        url = one.until("started")["url"]
+        info = datafolder.living_up(folder)
+        assert info is not None
+        assert (info.pid, info.url, info.spools) == (one.process.pid, url, (str(folder.spool),))
+        host, port = url.removeprefix("http://").split(":")
+
+        client = clickhouse_connect.get_client(host=host, port=int(port), database="ettwatch")
+        assert client.query("SELECT count() FROM jobs").result_rows == [(0,)]
+        spooled = folder.spool / SDK_NAME.format(0)
+        spooled.write_bytes(beats(1, 2, 3) + b"nonsense\n")
+        wait_for(client, "SELECT job, events FROM jobs", [("job", 3)])
+        for _ in range(100):
+            if not spooled.exists():
+                break
+            time.sleep(0.1)
+        assert not spooled.exists()
+        client.close()
+
+        with datafolder.open_store(folder) as store:
+            assert store.query("SELECT count() FROM events").rows == [(3,)]
+
+        second = run("--data", str(folder.root), "--listen", "off")
+        assert second.returncode == 2
+        assert second.stderr.count("\n") == 1
+        assert f"in use by `ettwatch up` (process {one.process.pid})" in second.stderr
+
+        other = run("--data", str(tmp_path / "other"), "--listen", f"127.0.0.1:{port}")
+        assert other.returncode == 2
+        assert f"cannot serve on 127.0.0.1:{port}" in other.stderr.splitlines()[-1]
+
+        assert one.end() == 1  # a line was rejected
+        assert [told["event"] for told in one.told[-2:]] == ["progress", "stopped"] or one.told[-1][
+            "event"
+        ] == "stopped"
+    assert not folder.up_json.exists()
+    assert datafolder.living_up(folder) is None
+    with datafolder.open_store(folder) as store:
+        assert store.query("SELECT count() FROM events").rows == [(3,)]
+
+
+def test_a_lock_left_by_kill_is_no_obstacle(tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path / "data")
+    with living(folder.root) as one:
+        one.until("started")
+        one.process.kill()
+        one.process.wait()
+        assert folder.up_json.exists()
+        assert datafolder.living_up(folder) is None
+    done = run("--data", str(folder.root), "--once", "--listen", "off")
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+    with living(tmp_path / "data") as one:
+        one.until("started")
+        # Stopped in the middle of its way down: the second signal must not wait for it.
+        one.process.send_signal(signal.SIGSTOP)
+        one.process.send_signal(signal.SIGTERM)
+        one.process.send_signal(signal.SIGCONT)
+        one.until("stopping")
+        one.process.send_signal(signal.SIGTERM)
+        assert one.process.wait(10) in (0, 128 + signal.SIGTERM)
+
+
+def test_once_with_exit_codes(tmp_path: Path) -> None:
+    data, spool = tmp_path / "data", tmp_path / "spool"
+    nothing = run("--data", str(data), "--spool", str(spool), "--once", "--listen", "off")
+    assert nothing.returncode == 2
+    assert f"there is no spool folder {spool}" in nothing.stderr
+    spool.mkdir()
+    (spool / "a.jsonl").write_bytes(beats(1, 2))
+    good = run("--once", ETTWATCH_DATA=str(data), ETTWATCH_SPOOL=str(spool), ETTWATCH_LISTEN="off")
+    assert good.returncode == 0, good.stderr
+    assert "2 events taken" in good.stderr
+    (spool / "b.jsonl").write_bytes(b"nonsense\n")
+    bad = run("--data", str(data), "--spool", str(spool), "--once", "--listen", "off")
+    assert bad.returncode == 1
+    assert "1 rejected" in bad.stderr
+
+
+def test_for_some_time(tmp_path: Path) -> None:
+    begun = time.monotonic()
+    done = run("--data", str(tmp_path / "data"), "--for", "300ms", "--listen", "off")
+    assert done.returncode == 0
+    assert time.monotonic() - begun < 30
+
+
+def test_a_folder_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    done = run("--data", str(tmp_path / "file" / "data"), "--listen", "off")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert f"cannot write to the data folder {tmp_path / 'file' / 'data'}" in done.stderr
+
+    def read_only(self: Path, *_: object, **__: object) -> None:
+        raise OSError(30, "Read-only file system", str(self))
+
+    monkeypatch.setattr(Path, "touch", read_only)
+    with pytest.raises(FolderError, match="Read-only file system"):
+        datafolder.create(DataFolder(tmp_path / "data"))
+
+
+def test_a_damaged_state_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "state.sqlite").write_bytes(b"this is no database, and long enough to be sure" * 99)
+    done = run("--data", str(tmp_path / "data"), "--once", "--listen", "off")
+    assert done.returncode == 2
+    assert "state.sqlite" in done.stderr.splitlines()[-1]
+    assert "move it away" in done.stderr
+
+
+def test_ownership(tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path / "data")
+    with Ownership(folder, "ettwatch sql"):
+        with pytest.raises(FolderInUse, match=rf"in use by `ettwatch sql` \(process {os.getpid()}\)"):
+            Ownership(folder, "ettwatch up")
+        with pytest.raises(FolderInUse), datafolder.open_store(folder, wait_s=0.2):
+            raise AssertionError("opened a folder that is owned")
+    Ownership(folder, "ettwatch up").release()
+
+
+def test_no_data_folder_is_told(tmp_path: Path) -> None:
+    with (
+        pytest.raises(FolderError, match="there is no data folder"),
+        datafolder.open_store(DataFolder(tmp_path / "none")),
+    ):
+        raise AssertionError("opened nothing")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("--interval", "soon", "is no duration"),
+        ("--interval", "0s", "is no duration"),
+        ("--lateness", "-1h", "is no duration"),
+        ("--listen", "0.0.0.0:8123", "is not loopback"),
+        ("--listen", "127.0.0.1", "is no address"),
+        ("--listen", "127.0.0.1:70000", "is no address"),
+        ("--log-format", "xml", "'xml' is not one of"),
+    ],
+)
+def test_wrong_options_are_told(option: str, value: str, told: str) -> None:
+    done = CliRunner().invoke(up, [option, value])
+    assert done.exit_code == 2
+    assert told in done.output
+
+
+def test_durations_and_addresses() -> None:
+    assert [parse_duration(text) for text in ("90", "500ms", "5s", "10m", "6h", "1.5d")] == [
+        *(90_000_000, 500_000, 5_000_000, 600_000_000, 21_600_000_000, 129_600_000_000)
+    ]
+    assert parse_lateness("none") is None
+    assert parse_listen("off") is None
+    assert parse_listen("8124") == parse_listen(":8124") == ("127.0.0.1", 8124)
+    assert parse_listen("[::1]:0") == ("::1", 0)
+
+
+def test_every_setting_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "up.md").read_text()
+    options = {option for parameter in up.params for option in parameter.opts}
+    assert options == {setting.option for setting in SETTINGS}
+    for setting in SETTINGS:
+        assert f"`{setting.option}" in page
+        assert setting.variable is None or f"`{setting.variable}`" in page
+        assert not setting.default or f"`{setting.default}`" in page
