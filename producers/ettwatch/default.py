@@ -25,7 +25,7 @@ def phase(name: str, *, background: bool = False, attrs: Mapping[str, object] | 
 
     For decorators, which are applied before `init` runs.
     """
-    return Phase(lambda: get().phase_outbox(), name, background, attrs)
+    return Phase(lambda: get()._phase_outbox(), name, background, attrs)
 
 
 def init(
@@ -61,7 +61,7 @@ def open_recorder(given: Given, env: Mapping[str, str], spool: str | os.PathLike
         if settings.disabled:
             return _nothing
         recorder = Recorder(resolve(given, env), settings, Clock.take_over(env.get("ETTWATCH_CLOCK")))
-        recorder.start()
+        recorder._life.begin()
     except BadIdentity as error:
         warn("identity", f"{error}; nothing is recorded")
         return _nothing

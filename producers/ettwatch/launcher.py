@@ -51,7 +51,8 @@ class Launcher:
         self._settings: Settings = read(env, plan.spool)
         self._outbox: Outbox | None = None
         self._identity: Identity | None = None
-        self._run_dir: str | None = None
+        self._run_dir = ""
+        self._child_env: dict[str, str] = dict(env)
         self._received: list[int] = []
 
     def run(self) -> int:
@@ -60,14 +61,14 @@ class Launcher:
             trigger = self._open()
         except Exception as error:
             trouble("ettwatch run", error)
-            self._outbox, trigger = None, None
+            self._outbox, self._identity, trigger = None, None, None
         try:
             with Signals() as signals:
                 return self._attempts(signals, trigger)
         finally:
             if self._outbox is not None:
                 self._outbox.close(budget_s=2.0)
-            if self._run_dir is not None:
+            if self._run_dir:
                 shutil.rmtree(self._run_dir, ignore_errors=True)
 
     def _open(self) -> str | None:
@@ -92,7 +93,10 @@ class Launcher:
         if not told:
             identity, trigger = self._number(identity, requeues * (plan.max_restarts + 1), speaks)
         self._identity = identity
-        self._run_dir = tempfile.mkdtemp(prefix="ettwatch-run-")
+        try:
+            self._run_dir = tempfile.mkdtemp(prefix="ettwatch-run-")
+        except OSError as error:
+            trouble("making a folder for word from the ranks", error)
         clock = Clock.take_over(env.get("ETTWATCH_CLOCK"))
         if speaks:  # of several launchers, one on each node, the first speaks
             self._outbox = Outbox(identity, settings, clock, "launcher")
@@ -104,7 +108,7 @@ class Launcher:
                 gpus=identity.gpus,
                 labels=identity.labels,
             )
-        self._child_env = dict(self._env) | _handed_down(identity, settings, self._run_dir, clock)
+        self._child_env |= _handed_down(identity, settings, self._run_dir, clock)
         return trigger
 
     def _number(self, identity: Identity, least: int, speaks: bool) -> tuple[Identity, str | None]:
@@ -153,7 +157,7 @@ class Launcher:
         kills = oom_kills()
         self._received.clear()
         exit_code, killed_by = self._run_command(signals)
-        if identity is None or self._run_dir is None:
+        if identity is None:
             return judge(Seen(exit_code, killed_by, self._received), self._plan.preempt_signals, "unknown")
         latest = latest_attempt(self._run_dir, identity.attempt)
         self._identity = identity = identity._replace(attempt=latest)
@@ -181,8 +185,15 @@ class Launcher:
             found = os.path.exists(command[0]) and os.sep in command[0]
             self._say(f"{command[0]}: {'cannot be run: no executable file' if found else 'command not found'}")
             return (126 if found else 127), None
-        env = self._env if self._identity is None else self._child_env | {"ETTWATCH_ATTEMPT": self._handed_attempt()}
-        child = Child(command, env)
+        if self._identity is not None:
+            # A rank adds the restarts that torchelastic tells it of: those that are counted already are taken off.
+            attempt = max(self._identity.attempt - self._identity.elastic_restart, 0)
+            self._child_env["ETTWATCH_ATTEMPT"] = str(attempt)
+        try:
+            child = Child(command, self._child_env)
+        except OSError as error:
+            self._say(f"{command[0]}: cannot be run: {error}")
+            return 126, None
         beat_at = monotonic() + self._settings.heartbeat_every_s
         while not child.has_ended():
             signals.wait(beat_at - monotonic())
@@ -210,7 +221,7 @@ class Launcher:
 
     def _follow_ranks(self) -> None:
         """Speak for the attempt that the ranks have come to: torchelastic may have restarted them."""
-        if self._outbox is not None and self._identity is not None and self._run_dir is not None:
+        if self._outbox is not None and self._identity is not None:
             latest = latest_attempt(self._run_dir, self._identity.attempt)
             self._outbox.speak_as(self._identity._replace(attempt=latest))
 
@@ -242,11 +253,6 @@ class Launcher:
                 following = book.claim(self._settings.spool, self._identity.job, following).attempt
         self._identity = self._identity._replace(attempt=following)
 
-    def _handed_attempt(self) -> str:
-        assert self._identity is not None
-        # A rank adds the restarts that torchelastic tells it of: those that this launcher has counted are taken off.
-        return str(max(self._identity.attempt - self._identity.elastic_restart, 0))
-
     def _preempt_cause(self) -> str:
         """Return why the scheduler ended the attempt, as far as can be known."""
         end = self._env.get("SLURM_JOB_END_TIME", "")
@@ -264,7 +270,7 @@ def _handed_down(identity: Identity, settings: Settings, run_dir: str, clock: Cl
         "ETTWATCH_LAUNCHER": "1",
         "ETTWATCH_JOB": identity.job,
         "ETTWATCH_SPOOL": settings.spool,
-        "ETTWATCH_RUN_DIR": run_dir,
+        "ETTWATCH_RUN_DIR": run_dir or None,
         "ETTWATCH_CLOCK": clock.hand_down(),
         "ETTWATCH_TEAM": identity.team,
         "ETTWATCH_MODEL": identity.model,

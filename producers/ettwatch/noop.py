@@ -18,10 +18,7 @@ class NoRecorder(Recorder):
         super().__init__(Identity("", 0, 0, ""), read({"ETTWATCH_DISABLED": "1"}), Clock())
         self._outbox.mute()
 
-    def start(self) -> None:
-        """Do nothing."""
-
-    def phase_outbox(self) -> None:
+    def _phase_outbox(self) -> None:
         """Return None: phases are not told of."""
 
     def training_started(

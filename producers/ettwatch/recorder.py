@@ -75,21 +75,15 @@ class Recorder:
         """The rank of this process."""
         return self._identity.rank
 
-    @guarded(None)
-    def start(self) -> None:
-        """Tell that the attempt begins. `init` has done it."""
-        self._life.begin()
-
     def phase(self, name: str, *, background: bool = False, attrs: Mapping[str, object] | None = None) -> Phase:
         """Return a phase: `with rec.phase("trainer_init.read_config"):`, or a decorator.
 
         `name` is a component, or a dotted sub-stage of one. `background`: training does not wait for it, so it is
         drawn and never charged. `attrs`: details for people.
         """
-        return Phase(self.phase_outbox, name, background, attrs)
+        return Phase(self._phase_outbox, name, background, attrs)
 
-    def phase_outbox(self) -> Outbox | None:
-        """Return where phases go, None where nothing is recorded."""
+    def _phase_outbox(self) -> Outbox | None:
         return self._outbox
 
     @guarded(None)

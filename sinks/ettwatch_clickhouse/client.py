@@ -1,14 +1,16 @@
 """A Store over a clickhouse-connect client, whatever it talks to."""
 
 import contextlib
+import logging
 import re
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError, OperationalError
 
-from ettwatch_clickhouse.errors import StoreError, code_of, os_error, store_error
+from ettwatch_clickhouse.errors import StoreError, code_of, os_error, reason, store_error
 from ettwatch_clickhouse.store import Table
 
 __all__ = ["ClientStore"]
@@ -19,6 +21,9 @@ _INSERT_SETTINGS: Final[dict[str, Any]] = {
     # One replay may span many months.
     "max_partitions_per_insert_block": 0,
 }
+
+# The driver logs what it raises as well; without a handler that would end on standard error.
+logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())
 
 _SELECT: Final = re.compile(r"\s*(SELECT|WITH)\b", re.I)
 
@@ -106,6 +111,8 @@ class ClientStore:
             raise store_error(what, self._where, message, code=code, away=away) from e
         except OSError as e:
             raise os_error(what, self._where, e) from e
+        except (ValueError, TypeError, AttributeError, OverflowError, struct.error) as e:  # the driver's conversion
+            raise StoreError(f"cannot {what} at {self._where}: a value does not fit: {reason(str(e))}") from e
 
 
 def _first_words(sql: str) -> str:

@@ -51,6 +51,8 @@ class Carry:
     unsaved: int = 0
     durables: list[tuple[int, int]] = field(default_factory=list)
     """Time and position of the newest durable checkpoints of the job."""
+    numbers: Ranges = field(default_factory=Ranges)
+    """Numbers of the attempts that are over."""
     default_gpus: bool = False
     """An attempt did not tell its GPUs, so the job's were taken."""
     mark: LoopMark | None = None

@@ -78,9 +78,12 @@ def cut_at(state: JobState, timeline: Timeline, place: Place) -> tuple[Carry, Se
         nof_preempted=counts.nof_preempted,
         unsaved=0 if before is None else before.unsaved,
         durables=_durables(timeline, place, before),
+        numbers=Ranges() if before is None else before.numbers.copy(),
         default_gpus=untold_gpus or (before is not None and before.default_gpus),
         flags=set() if before is None else set(before.flags),
     )
+    for done in over:
+        carry.numbers.add(done.bounds.group.number, done.bounds.group.number + 1)
     if place.cut is not None:
         _mark(carry, line, place.cut, goes_on)
     attempts = _attempts_over(state.job, timeline, place, before, carry)

@@ -68,7 +68,7 @@ def draw(b: Bounds, rules: Rules, passed: Ranges, mark: LoopMark | None = None, 
 
     closed = close_spans(b, b.group.spans, loop)
     waits = close_spans(b, b.group.waits, loop)
-    closed += [s for s in waits if s.end > b.start or s.raw.start >= b.start]  # others lie before the attempt
+    closed += [s for s in waits if s.end > b.start or s.raw.start > b.start]  # others lie before the attempt
     front = [s for s in closed if not s.raw.background]
     batch: int | None = None
     if loop is not None and loop.trains:

@@ -7,7 +7,7 @@ from ettwatch_core import records as r
 from ettwatch_core.carry import Carry
 from ettwatch_core.records import Record, content_key, record_of
 from ettwatch_core.rules import Rules
-from ettwatch_schemas import Event
+from ettwatch_schemas import Event, component_of
 
 __all__ = ["JobState", "Verdict", "apply"]
 
@@ -100,7 +100,12 @@ def _settled(carry: Carry, record: Record, state: JobState) -> bool:
     current = carry.fixed.number
     if attempt < current:
         # An attempt that is over: what it still says is a zombie's, but it cannot begin, or end (a phase), anew.
-        return kind in (r.ATTEMPT_START, r.ATTEMPT_END) or (kind == r.PHASE_END and not _waiting(state, record))
+        # A number that was no attempt cannot become one.
+        if kind == r.PHASE_START and component_of(record[5]) == "scheduling":
+            return False
+        if kind == r.PHASE_END:
+            return not _waiting(state, record)
+        return kind in (r.ATTEMPT_START, r.ATTEMPT_END) or not carry.numbers.holds(attempt)
     if attempt == current:
         if kind == r.ATTEMPT_START:
             return not carry.fixed.told

@@ -41,7 +41,7 @@ def close_waits(waits: Iterable[RawSpan], bounds: Sequence[Bounds], until: int) 
         b = own.get(raw.attempt)
         if raw.end is not None:
             end = raw.end
-        elif b is None or raw.start >= b.end:
+        elif b is None or raw.start >= b.end > b.start:
             end = until
         else:
             end = b.start
@@ -54,7 +54,7 @@ def fill_gap(attempt: int, gpus: int, start: int, end: int, waits: Sequence[Clos
     inside = [
         span._replace(start=max(span.start, start), end=min(span.end, end))
         for span in waits
-        if min(span.end, end) > max(span.start, start)
+        if min(span.end, end) > max(span.start, start) or start < span.start == span.end < end
     ]
     clusters = merge(inside)
     pieces = charge(clusters)

@@ -14,7 +14,7 @@ from typing import Protocol
 import pytest
 
 from ettwatch_schemas import AttemptEnded, AttemptStarted, JobEnded, JobSubmitted
-from support.spooled import ETTWATCH, environment, events, kinds, launch, lines, timeline, until
+from support.spooled import ETTWATCH, environment, events, kinds, launch, lines, python, timeline, until
 
 PYTHON = (sys.executable, "-c")
 
@@ -478,6 +478,37 @@ def test_nothing_of_its_own_keeps_it_from_running_the_command(spool: Path, env: 
     assert done.stderr == "" if not words else done.stderr.count("\n") <= 3
     if "ETTWATCH_DISABLED" in env:
         assert not spool.exists()
+
+
+@pytest.mark.parametrize(
+    ("broken", "code", "told"),
+    [
+        ("import tempfile; tempfile.mkdtemp", 4, ["job_submitted", "attempt_started", "attempt_ended", "job_ended"]),
+        (
+            "import subprocess; subprocess.Popen",
+            126,
+            ["job_submitted", "attempt_started", "attempt_ended", "job_ended"],
+        ),
+        ("from ettwatch import launcher; launcher.resolve", 4, []),
+        (
+            "from ettwatch import book; book.claim",
+            4,
+            ["job_submitted", "attempt_started", "attempt_ended", "job_ended"],
+        ),
+    ],
+)
+def test_what_breaks_in_it_does_not_break_the_command(spool: Path, broken: str, code: int, told: list[str]) -> None:
+    script = f"""if True:
+        import sys
+        def broken(*args, **kwargs): raise OSError(5, "broken")
+        {broken} = broken
+        from ettwatch.cli import main
+        main(["run", "--job", "j", "--", "sh", "-c", "exit 4"])
+    """
+    done = python(script, spool)
+    assert done.returncode == code
+    assert done.stderr.count("broken") == 1
+    assert (kinds(events(spool)) if spool.exists() else []) == told
 
 
 def test_a_launcher_is_heard_while_its_command_is_silent(spool: Path) -> None:

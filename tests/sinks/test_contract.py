@@ -84,7 +84,7 @@ def test_a_refused_query_is_one_clear_line(store: Store, sql: str, code: int, wo
 def test_an_insert_says_which_column_is_wrong(store: Store) -> None:
     with pytest.raises(StoreError, match=r"cannot insert into jobs_log at .*: it has no column nope"):
         store.insert("jobs_log", ["job", "nope"], [("a", 1)])
-    with pytest.raises(StoreError, match="cannot insert into jobs_log at .*version"):
+    with pytest.raises(StoreError, match="cannot insert into jobs_log at .*: a value does not fit: .*no number"):
         store.insert("jobs_log", ["job", "version"], [("a", "no number")])
     with pytest.raises(StoreError, match="cannot insert into no_such_table at "):
         store.insert("no_such_table", ["job"], [("a",)])
@@ -92,17 +92,12 @@ def test_an_insert_says_which_column_is_wrong(store: Store) -> None:
 
 
 def test_an_insert_repeated_with_its_token_is_there_once(store: Store) -> None:
-    row = ("a", 1, 1)
-    for token in ("t1", "t1", "t2", None):
-        store.insert("jobs_log", ["job", "version", "written"], [row], token=token)
-    assert count(store, "jobs_log") in (1, 2, 3)  # merges may have replaced some
-    assert count(store, "jobs") == 1
     store.command("SYSTEM STOP MERGES jobs_log")
-    store.command("TRUNCATE TABLE jobs_log")
-    for token in ("t3", "t3", "t4"):
-        store.insert("jobs_log", ["job", "version", "written"], [row], token=token)
-    store.command("SYSTEM START MERGES jobs_log")
+    for token in ("t1", "t1", "t2"):
+        store.insert("jobs_log", ["job", "version", "written"], [("a", 1, 1)], token=token)
     assert count(store, "jobs_log") == 2
+    assert count(store, "jobs") == 1
+    store.command("SYSTEM START MERGES jobs_log")
 
 
 def test_nothing_to_insert_is_fine(store: Store) -> None:
@@ -119,18 +114,16 @@ def test_what_a_writer_writes_is_what_the_views_say(store: Store) -> None:
     story = Story("worked").submitted(labels={"a": "b"}).started(60, gpus=8).phase(120, 150, "trainer_init.device_init")
     story.trains(540).progress(640, 100).progress(4_000, 200).ended(4_100, "failed", cause="hardware", exit_code=-9, signal=9)
     story.started(4_200, 1).phase(4_200, 4_230, "shutdown.teardown", attempt=1, background=True)
-    state = story.state()
     writer = Writer(store)
     for event in story.events:
         writer.event(event, encode_event(event))
-    snap = story.snapshot()
+    snap = story.at()
     writer.snapshot(snap)
     assert writer.pending > 0
     assert read_truth(store, "worked") is None
     writer.flush()
     assert writer.pending == 0
     assert read_truth(store, "worked") == should_be(snap)
-    assert snap.summary.job == state.job
     rows = store.query("SELECT id, kind, attempt, toUnixTimestamp64Micro(ts), raw FROM events ORDER BY ts, id").rows
     told = sorted((e.id, e.kind, e.attempt, e.ts, encode_event(e).decode()) for e in story.events)
     assert sorted(rows) == told
@@ -144,6 +137,6 @@ def test_closing_twice_is_fine(store: Store) -> None:
 
 def test_rules_are_told_with_the_job(store: Store) -> None:
     writer = Writer(store)
-    writer.snapshot(Story("r").submitted().snapshot(Rules()))
+    writer.snapshot(Story("r").submitted().at(rules=Rules()))
     writer.flush()
     assert store.query("SELECT rules_version, status, events, attempts FROM jobs").rows == [("1", "pending", 1, 0)]

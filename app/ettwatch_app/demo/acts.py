@@ -15,7 +15,6 @@ from ettwatch_app.demo.children import Child, Children
 from ettwatch_app.demo.progress import TrainingProgress
 from ettwatch_app.render import stderr_console
 
-JOB = "demo"
 _START_S = 60.0
 _STEP_S = 0.2
 _ENDED = frozenset(("succeeded", "failed", "cancelled", "lost"))
@@ -44,7 +43,12 @@ def trained(folder: DataFolder) -> Iterator[None]:
     from ettwatch_trainer import config, launch
 
     settings = config.demo(folder.root / "trainer")
-    argv, more = launch.command(settings)
+    stderr_console().print(
+        f"training a small recommendation model with {settings.ranks} ranks, about two minutes; "
+        f"one rank will be killed after step {settings.kill_at_step}",
+        soft_wrap=True,
+    )
+    argv, more = launch.job_command(settings)
     env = _environment()
     with Children() as children:
         up = children.start(
@@ -54,12 +58,7 @@ def trained(folder: DataFolder) -> Iterator[None]:
             folder.root / "up.log",
         )
         _await_up(folder, up)
-        run = children.start(
-            _ettwatch("run", "--job", JOB, "--team", "ads", "--model", "click-model", "--cluster", "this-machine",
-                      "--gpus", str(settings.ranks), "--max-restarts", "1", "--spool", str(folder.spool), "--", *argv),
-            env | more,
-            folder.root / "trainer.log",
-        )  # fmt: skip
+        run = children.start(argv, env | more | {"ETTWATCH_SPOOL": str(folder.spool)}, folder.root / "trainer.log")
         with TrainingProgress(run, settings.steps) as progress:
             while run.exit_code is None:
                 progress.look()
@@ -69,7 +68,7 @@ def trained(folder: DataFolder) -> Iterator[None]:
             progress.look()
         if run.exit_code != 0:
             raise DemoFailed(f"the training ended with exit code {run.exit_code}", run)
-        _await_end(folder, up)
+        _await_end(folder, up, launch.JOB)
         yield
 
 
@@ -111,14 +110,14 @@ def _await_up(folder: DataFolder, up: Child) -> None:
             time.sleep(_STEP_S)
 
 
-def _await_end(folder: DataFolder, up: Child) -> None:
+def _await_end(folder: DataFolder, up: Child, job: str) -> None:
     """Wait until `up` has written the end of the job."""
     from ettwatch_app.datafolder import open_store
 
     deadline = time.monotonic() + _START_S
     with open_store(folder, who="ettwatch demo") as store, stderr_console().status("waiting for the last events"):
         while not _ENDED.intersection(
-            str(row[0]) for row in store.query("SELECT status FROM jobs WHERE job = {job:String}", {"job": JOB}).rows
+            str(row[0]) for row in store.query("SELECT status FROM jobs WHERE job = {job:String}", {"job": job}).rows
         ):
             if time.monotonic() > deadline or up.exit_code is not None:
                 raise DemoFailed("the end of the job did not arrive in ClickHouse", up)

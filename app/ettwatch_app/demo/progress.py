@@ -65,7 +65,7 @@ class TrainingProgress:
         self._progress.update(self._task, description=f"attempt {attempt}: {what}", completed=done)
         if self._progress.disable and (what != "training" or time.monotonic() - self._spoke >= _QUIET_S):
             self._spoke = time.monotonic()
-            self._console.print(clean(line, 100))
+            self._console.print(clean(line, 100), soft_wrap=True)
 
     def _say(self, line: str) -> None:
-        self._progress.console.print(clean(line, 200))
+        self._console.print(clean(line, 200), soft_wrap=True)
