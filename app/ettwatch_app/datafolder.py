@@ -38,7 +38,15 @@ class FolderError(click.ClickException):
 
 
 class FolderInUse(FolderError):
-    """Another process owns the data folder."""
+    """Another process owns the data folder.
+
+    Attributes:
+        by_up: It is an `ettwatch up`, which keeps it for long; others give it back soon.
+    """
+
+    def __init__(self, message: str, *, by_up: bool = False) -> None:
+        super().__init__(message)
+        self.by_up = by_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +171,8 @@ class Ownership:
             if e.errno in (errno.EAGAIN, errno.EACCES):
                 raise FolderInUse(
                     f"the data folder {folder.root} is in use by {owner}; "
-                    "stop it first, or name another folder with --data or ETTWATCH_DATA"
+                    "stop it first, or name another folder with --data or ETTWATCH_DATA",
+                    by_up=owner.startswith("`ettwatch up`"),
                 ) from None
             raise FolderError(_unwritable(folder, e)) from e
 
@@ -268,7 +277,8 @@ def open_store(
                 if info.url is None:
                     raise FolderInUse(
                         f"the data folder {folder.root} is in use by `ettwatch up` (process {info.pid}), which "
-                        "serves no HTTP (--listen off); stop it, or start it with --listen"
+                        "serves no HTTP (--listen off); stop it, or start it with --listen",
+                        by_up=True,
                     )
                 owned = None
                 store = sink.connect(info.url)

@@ -68,7 +68,7 @@ def draw(b: Bounds, rules: Rules, passed: Ranges, mark: LoopMark | None = None, 
 
     closed = close_spans(b, b.group.spans, loop)
     waits = close_spans(b, b.group.waits, loop)
-    closed += [s for s in waits if s.end > b.start or s.raw.start > b.start]  # others lie before the attempt
+    closed += [s for s in waits if _inside(s, b)]
     front = [s for s in closed if not s.raw.background]
     batch: int | None = None
     if loop is not None and loop.trains:
@@ -96,6 +96,12 @@ def draw(b: Bounds, rules: Rules, passed: Ranges, mark: LoopMark | None = None, 
         _fill(pieces, busy, max(begin, loop.end), b.end, "shutdown")
     background = merge([s for s in closed if s.raw.background])
     return Line(b, loop, batch, join(pieces), clusters, background, spent, start_position, begin, flags)
+
+
+def _inside(wait: Closed, b: Bounds) -> bool:
+    """Tell whether a wait reaches into its attempt; others are of the time between attempts."""
+    begun = wait.raw.start
+    return (wait.end > b.start or begun > b.start) and not begun >= b.end > b.start
 
 
 def _capped(span: Closed, loop_start: int, batch: int) -> Closed:

@@ -16,12 +16,25 @@ PACKAGES = (
 )
 
 
+# What is made in the folder and belongs to nobody, where git cannot be asked.
+MADE = {".git", ".venv", "__pycache__", "build", "dist", ".ettwatch"}
+
+
 @cache
 def files() -> tuple[Path, ...]:
     """Every file that is, or would be, under version control, relative to the root."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
-    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    return tuple(sorted(Path(name) for name in set(listed.split("\0")) if name and (ROOT / name).is_file()))
+    listed = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    if listed.returncode == 0:
+        names = {Path(name) for name in listed.stdout.split("\0") if name}
+    else:
+        names = {path.relative_to(ROOT) for path in ROOT.rglob("*") if not made(path.relative_to(ROOT))}
+    return tuple(sorted(name for name in names if (ROOT / name).is_file()))
+
+
+def made(path: Path) -> bool:
+    caches = any(part.endswith("_cache") or part == ".hypothesis" for part in path.parts)
+    return caches or path.suffix == ".tmp" or not MADE.isdisjoint(path.parts)
 
 
 def under(*folders: str, suffix: str = "") -> Iterator[Path]:

@@ -192,6 +192,10 @@ def test_ownership(tmp_path: Path) -> None:
             Ownership(folder, "ettwatch up")
         with pytest.raises(FolderInUse), datafolder.open_store(folder, wait_s=0.2):
             raise AssertionError("opened a folder that is owned")
+        waiting = subprocess.Popen([*COMMAND, "--data", str(folder.root), "--once", "--listen", "off"])
+        time.sleep(1.5)
+        assert waiting.poll() is None
+    assert waiting.wait(30) == 0
     Ownership(folder, "ettwatch up").release()
 
 

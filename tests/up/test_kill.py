@@ -20,6 +20,8 @@ from ettwatch_schemas import Event
 from support.jobs import random_job
 from up.world import SECOND, as_lines
 
+pytestmark = pytest.mark.slow
+
 CHILD = Path(__file__).with_name("child.py")
 NAME = "{}.host.{}.1790000000000.{}.jsonl"
 CLOSED = ("succeeded", "failed", "cancelled", "lost")

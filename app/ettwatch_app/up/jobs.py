@@ -118,6 +118,8 @@ class Jobs:
             return None
         state = None if row.state is None else _loaded(row.state)
         job = _Job(state or self._refold(name), row.status, row.due_us, row.arrived_us)
+        if not job.state.accepted:
+            return None  # nothing that could be folded is stored any more
         self._jobs[name] = job
         if state is None:
             self._changed[name] = job  # so that it is kept from now on

@@ -79,7 +79,7 @@ class Progress:
             return
         fresh = totals.taken - self._taken
         rate = fresh / max(at_s - self._told_s, 0.001)
-        parts = [f"{fresh:+,} events ({rate:,.0f}/s)"]
+        parts = [f"{fresh:+,} events ({rate:,.0f}/s)"] if fresh else []
         parts.append(
             named(sum(jobs.values()), "job") + (": " if jobs else "") + ", ".join(f"{n} {s}" for s, n in jobs.items())
         )

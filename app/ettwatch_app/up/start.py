@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
+from typing import Final
 
 from ettwatch_app import datafolder
-from ettwatch_app.datafolder import DataFolder, FolderError, Ownership, UpInfo
+from ettwatch_app.datafolder import DataFolder, FolderError, FolderInUse, Ownership, UpInfo
 from ettwatch_app.up.commit import Committer, GaveUp
 from ettwatch_app.up.jobs import Jobs
 from ettwatch_app.up.letters import DeadLetters
@@ -28,7 +29,8 @@ from ettwatch_app.up.statefile import StateFile, StateFileError
 from ettwatch_clickhouse import Retry, Store, StoreError, Writer, migrate, open_embedded, serve
 from ettwatch_core import Rules
 
-_ONCE_TRIES = 3
+_ONCE_TRIES: Final = 3
+_PATIENCE_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ def run_up(settings: UpSettings, clocks: Clocks | None = None) -> int:
     log = Log(sys.stderr, settings.log_format)
     folder = DataFolder(settings.data)
     with ExitStack() as stack:
-        stack.enter_context(Ownership(folder, "ettwatch up"))
+        stack.enter_context(_own(folder))
         stack.enter_context(_signals(stop, log))
         for spool in settings.spools:
             _prepare_spool(spool, folder, settings, log)
@@ -90,6 +92,18 @@ def run_up(settings: UpSettings, clocks: Clocks | None = None) -> int:
         totals = runner.totals
         log.say("stopped", _farewell(totals, folder), events=totals.taken, rejects=dict(totals.rejects))
     return 1 if totals.rejected or totals.troubles else 0
+
+
+def _own(folder: DataFolder) -> Ownership:
+    # A query that is just being answered is waited for; another `up` is not.
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            return Ownership(folder, "ettwatch up")
+        except FolderInUse as e:
+            if e.by_up or time.monotonic() >= deadline:
+                raise
+            time.sleep(0.1)
 
 
 def _farewell(totals: Totals, folder: DataFolder) -> str:
