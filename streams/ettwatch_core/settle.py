@@ -87,8 +87,10 @@ def _findcut_at(line: Line, resumed: bool, horizon: int, patience: bool) -> int 
     sure = resumed or (b.told_start and loop.told)
     for j in range(len(loop.cuts) - 1, -1, -1):
         ts = loop.cuts[j][0]
-        if ts >= horizon or ts < line.first_batch or (loop.ended and ts >= loop.end):
+        if ts >= horizon or (loop.ended and ts >= loop.end):
             continue
+        if ts < line.first_batch or loop.first_advance is None or ts < loop.first_advance:
+            return None  # the attempt has yet to show that it trains
         if j + 1 < len(loop.cuts) and loop.cuts[j + 1][0] == ts:
             continue
         if patience and (not sure or any(_waits_on(raw, ts) for raw in b.group.waits)):
