@@ -15,7 +15,8 @@ new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/
 
 find_python() {
   if [ -n "${PYTHON:-}" ]; then
-    new_enough "$PYTHON" || die "PYTHON=$PYTHON is not a Python 3.11 or newer (it says: $(version "$PYTHON" || echo nothing))"
+    new_enough "$PYTHON" || die \
+      "PYTHON=$PYTHON is not a Python 3.11 or newer (it says: $(version "$PYTHON" || echo nothing))"
     echo "$PYTHON"
     return
   fi
@@ -67,44 +68,53 @@ explain_failure() {
 quietly() {
   "$@" >>$LOG 2>&1 &
   local job=$! waited=0
+  trap 'kill $job 2>/dev/null; echo "stopped" >&2; exit 130' INT TERM  # what runs behind a script ignores Ctrl-C
   while kill -0 $job 2>/dev/null; do
     sleep 1
     waited=$((waited + 1))
     if [ $((waited % 20)) -eq 0 ]; then echo "   ... $waited s"; fi
   done
+  trap - INT TERM
   wait $job
 }
 
-install() {
-  local set=$1 extras about cost need_mb free_mb stamp=$VENV/.stamps/$1 state
-  case $set in
+# Sets about, cost, need_mb and extras for a set of packages.
+describe() {
+  case $1 in
     cli) extras=cli,sinks about="the commands and the embedded ClickHouse" cost="about 200 MB, a minute" need_mb=1500 ;;
-    dev) extras=dev about="the tests' and linters' packages" cost="up to 250 MB, a minute" need_mb=1800 ;;
+    dev) extras=dev about="the packages of tests and linters" cost="up to 250 MB, a minute" need_mb=1800 ;;
     trainer)
       extras=trainer about="torch" cost="about 100 MB, a minute" need_mb=1000
       if [ "$(uname -s)" = Linux ]; then cost="about 3 GB on Linux, 2 to 5 minutes" need_mb=8000; fi ;;
+    *) die "unknown set of packages: $1 (there are cli, trainer and dev)" ;;
   esac
+}
+
+check_space() {
+  local free_mb
+  if [ -e "$VENV/.stamps/$1" ]; then return; fi
+  free_mb=$(df -Pk . | awk 'NR == 2 {print int($4 / 1024)}')
+  [ "$free_mb" -ge "$need_mb" ] || die "too little disk space for $about: $need_mb MB are needed in $ROOT, $free_mb are free"
+}
+
+install() {
+  local stamp=$VENV/.stamps/$1 state
   state=$(cksum pyproject.toml constraints.txt)
   if [ "$(cat "$stamp" 2>/dev/null)" = "$state" ]; then return; fi
-  if [ ! -e "$stamp" ]; then
-    free_mb=$(df -Pk $VENV | awk 'NR == 2 {print int($4 / 1024)}')
-    [ "$free_mb" -ge $need_mb ] || die "too little disk space for $set: $need_mb MB are needed in $ROOT, $free_mb MB are free"
-  fi
   say "installing $about ($cost)"
   mkdir -p $VENV/.stamps $VENV/tmp
   : >$LOG
   # On this disk, for /tmp may be small; without build isolation, so that the pinned build backend makes the install.
-  local pip=(env PIP_USER=0 TMPDIR="$ROOT/$VENV/tmp" $VENV/bin/python -m pip install --disable-pip-version-check -c constraints.txt)
+  local pip=(env PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1 TMPDIR="$ROOT/$VENV/tmp" $VENV/bin/python -m pip install)
+  pip+=(-c constraints.txt)
   quietly "${pip[@]}" hatchling || explain_failure "$about"
   quietly "${pip[@]}" --no-build-isolation -e ".[$extras]" || explain_failure "$about"
   rm -rf $VENV/tmp
   echo "$state" >"$stamp"
-  if [ "$set" = dev ]; then echo "$state" >$VENV/.stamps/cli; fi
+  if [ "$1" = dev ]; then echo "$state" >$VENV/.stamps/cli; fi  # it holds all of cli
 }
 
-for set in "$@"; do
-  case $set in cli | trainer | dev) ;; *) die "unknown set of packages: $set (there are cli, trainer and dev)" ;; esac
-done
+for set in "$@"; do describe "$set"; check_space "$set"; done
 why=$(fault)
 if [ -n "$why" ]; then make_venv "$why"; fi
-for set in "$@"; do install "$set"; done
+for set in "$@"; do describe "$set"; install "$set"; done

@@ -53,9 +53,9 @@ class Shadows:
         for table, key in _MARKED.items():
             keys = ", ".join(key)
             self._store.command(
-                f"INSERT INTO {table}{SHADOW} SELECT * REPLACE (true AS final, toUInt64({written}) AS written) FROM "
-                f"(SELECT * FROM {table}{SHADOW} ORDER BY ver DESC LIMIT 1 BY {keys}) "
-                f"WHERE NOT final AND NOT gone AND ({keys}) IN (SELECT {keys} FROM {table} WHERE final)"
+                f"INSERT INTO {table}{SHADOW} SELECT * REPLACE (true AS final, toUInt64({written}) AS written) FROM ("
+                f"SELECT * FROM {table}{SHADOW} "
+                f"WHERE NOT final AND NOT gone AND ({keys}) IN (SELECT {keys} FROM {table} WHERE final))"
             )
 
     def swap(self) -> None:

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ettwatch_core.groups import Group
+from ettwatch_core.groups import Group, RawSpan
 from ettwatch_core.records import Record, content_key
 
-__all__ = ["Bounds", "FixedStart", "find_bounds", "infer_end", "job_end"]
+__all__ = ["Bounds", "FixedStart", "begun_after", "find_bounds", "infer_end", "job_end"]
 
 
 @dataclass(slots=True)
@@ -35,6 +35,11 @@ class Bounds:
     def failed(self) -> bool:
         """Tell whether the attempt counts as a failure (``failed`` or ``preempted``)."""
         return self.outcome in ("failed", "preempted")
+
+
+def begun_after(wait: RawSpan, own: Bounds) -> bool:
+    """Tell whether a ``scheduling`` span began after its own attempt was over."""
+    return wait.start >= own.end > own.start
 
 
 @dataclass(frozen=True, slots=True)

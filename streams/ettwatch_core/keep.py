@@ -1,6 +1,7 @@
 """Which records a job still needs behind a cut."""
 
 from ettwatch_core import records as r
+from ettwatch_core.attempts import begun_after
 from ettwatch_core.cut import Place
 from ettwatch_core.groups import RawSpan
 from ettwatch_core.records import Record
@@ -20,7 +21,7 @@ class Keep:
         self.until = place.until
         self.long_ago = horizon - lateness
         self.begun = line.bounds.start
-        self.ends = {done.bounds.group.number: done.bounds.end for done in timeline.lines[: place.line]}
+        self.over = {done.bounds.group.number: done.bounds for done in timeline.lines[: place.line]}
         self.dropped: set[tuple[int, int, str]] = set()
         """Spans that are over."""
         self.waits: set[tuple[int, int, str]] = set()
@@ -43,7 +44,8 @@ class Keep:
             return False
         if raw.attempt < self.current:
             if raw.end is None:
-                return raw.start < self.ends.get(raw.attempt, raw.start)
+                own = self.over.get(raw.attempt)
+                return own is not None and not begun_after(raw, own)
             return raw.end < self.until
         border = self.until - 1 if self.in_loop else self.begun
         return raw.end is not None and raw.start <= raw.end <= border

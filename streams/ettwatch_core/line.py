@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ettwatch_core.attempts import Bounds
+from ettwatch_core.attempts import Bounds, begun_after
 from ettwatch_core.charge import Piece, charge, free_pieces
 from ettwatch_core.gaps import Spent, charge_gaps
 from ettwatch_core.loop import Loop, LoopMark, find_loop
 from ettwatch_core.ranges import Ranges
 from ettwatch_core.rules import Rules
-from ettwatch_core.spans import Closed, Cluster, close_spans, first_batch, merge
+from ettwatch_core.spans import Closed, Cluster, apart, close_spans, first_batch, merge
 from ettwatch_core.tally import Tally, tally_of
 from ettwatch_schemas import component_of
 
@@ -94,14 +94,13 @@ def draw(b: Bounds, rules: Rules, passed: Ranges, mark: LoopMark | None = None, 
         in_loop, spent = charge_gaps(b, loop, max(begin, batch), busy, passed)
         pieces += in_loop
         _fill(pieces, busy, max(begin, loop.end), b.end, "shutdown")
-    background = merge([s for s in closed if s.raw.background])
+    background = apart(s for s in closed if s.raw.background)
     return Line(b, loop, batch, join(pieces), clusters, background, spent, start_position, begin, flags)
 
 
 def _inside(wait: Closed, b: Bounds) -> bool:
     """Tell whether a wait reaches into its attempt; others are of the time between attempts."""
-    begun = wait.raw.start
-    return (wait.end > b.start or begun > b.start) and not begun >= b.end > b.start
+    return (wait.end > b.start or wait.raw.start > b.start) and not begun_after(wait.raw, b)
 
 
 def _capped(span: Closed, loop_start: int, batch: int) -> Closed:

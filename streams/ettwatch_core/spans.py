@@ -10,7 +10,7 @@ from ettwatch_core.groups import RawSpan
 from ettwatch_core.loop import Loop
 from ettwatch_schemas import component_of
 
-__all__ = ["Closed", "Cluster", "close_spans", "first_batch", "merge"]
+__all__ = ["Closed", "Cluster", "apart", "close_spans", "first_batch", "merge"]
 
 
 class Closed(NamedTuple):
@@ -94,6 +94,11 @@ def merge(closed: Sequence[Closed]) -> list[Cluster]:
             last.container = True
     _mark_prefixes(by_phase)
     return clusters
+
+
+def apart(closed: Iterable[Closed]) -> list[Cluster]:
+    """Return each span by itself: background spans are drawn as they were told."""
+    return [Cluster(span.raw.phase, span.start, span.end, [span]) for span in closed]
 
 
 def _mark_prefixes(by_phase: dict[str, list[Cluster]]) -> None:

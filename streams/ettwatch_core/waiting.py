@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ettwatch_core.attempts import Bounds
+from ettwatch_core.attempts import Bounds, begun_after
 from ettwatch_core.charge import Piece, charge, free_pieces
 from ettwatch_core.groups import RawSpan
 from ettwatch_core.line import join
@@ -41,7 +41,7 @@ def close_waits(waits: Iterable[RawSpan], bounds: Sequence[Bounds], until: int) 
         b = own.get(raw.attempt)
         if raw.end is not None:
             end = raw.end
-        elif b is None or raw.start >= b.end > b.start:
+        elif b is None or begun_after(raw, b):
             end = until
         else:
             end = b.start

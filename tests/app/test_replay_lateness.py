@@ -76,13 +76,23 @@ def test_a_late_event_is_refused_with_its_line(tmp_path: Path) -> None:
 
 def test_what_comes_for_a_dropped_job_is_refused_as_expired(tmp_path: Path) -> None:
     old = long_job("old", T0, 1)
-    young = long_job("young", T0, 20)
+    young = [*long_job("young", T0, 20), *long_job("other", T0, 20)]
     ghost = Heartbeat(id="ghost", job="old", ts=T0 + 20 * HOUR, attempt=0)
     path = write(tmp_path / "events.jsonl", [*sorted([*old, *young], key=lambda e: e.ts), ghost])
     got, problems = lines_of(path, LATENESS)
-    assert [job["job"] for job in got] == ["old", "young"]
+    assert [job["job"] for job in got] == ["old", "young", "other"]
     assert len(problems) == 1
-    assert "'old' ended more than --lateness before" in problems[0]
+    assert "'old' ended more than --lateness before the time that the file has reached" in problems[0]
+
+
+def test_one_job_with_a_wrong_clock_closes_no_other(tmp_path: Path) -> None:
+    mad = Heartbeat(id="mad", job="mad", ts=T0 + 10**6 * HOUR, attempt=0)
+    ended = long_job("ended", T0, 1)
+    late = Heartbeat(id="late", job="ended", ts=T0 + HOUR, attempt=0)
+    path = write(tmp_path / "events.jsonl", [mad, *long_job("other", T0, 2), *ended, late])
+    got, problems = lines_of(path, LATENESS)
+    assert problems == []
+    assert [job["status"] for job in got] == ["starting", "succeeded", "succeeded"]
 
 
 def test_only_live_jobs_are_held() -> None:
@@ -105,8 +115,9 @@ def test_a_lost_job_is_let_go_and_a_queued_one_is_not() -> None:
     streamed.add(0, JobSubmitted(id="s", job="queued", ts=T0))
     streamed.add(1, AttemptStarted(id="a", job="lost", ts=T0, attempt=0))
     for day in range(60):
-        streamed.add(day + 2, Heartbeat(id=f"h{day}", job="speaks", ts=T0 + day * 24 * HOUR, attempt=0))
-    assert streamed.live == 2
+        for job in ("speaks", "too"):
+            streamed.add(day + 2, Heartbeat(id=f"h{day}", job=job, ts=T0 + day * 24 * HOUR, attempt=0))
+    assert streamed.live == 3
 
 
 def test_a_second_file_that_is_older_loses_nothing(tmp_path: Path) -> None:

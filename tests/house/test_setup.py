@@ -12,6 +12,7 @@ from house.tree import ROOT, text, under
 
 OLD = 'case "$2" in *exit*) exit 1 ;; *) echo 3.9.18 ;; esac'
 WITHOUT_VENV = f'case "$2" in *ensurepip*) exit 1 ;; *) exec {sys.executable} "$@" ;; esac'
+FAILS_TO_MAKE = f'case "$1" in -m) exit 1 ;; *) exec {sys.executable} "$@" ;; esac'
 FULL = "printf 'Filesystem 1024-blocks Used Available\\nx 9 9 300000\\n'"
 
 
@@ -71,25 +72,26 @@ def test_a_disk_that_is_too_small(house: Path) -> None:
     stand_in(house / "bin/df", FULL)
     code, said = setup(house, "cli", PYTHON=sys.executable, PATH=f"{house / 'bin'}:{os.environ['PATH']}")
     assert code == 2
-    assert "too little disk space for cli: 1500 MB are needed" in said
-    assert "292 MB are free" in said
+    assert "too little disk space for the commands and the embedded ClickHouse: 1500 MB are needed" in said
+    assert "292 are free" in said
+    assert not (house / ".venv").exists()
 
 
-def test_no_network_then_a_moved_and_a_broken_environment(house: Path) -> None:
+def test_a_broken_environment_is_made_anew_and_a_missing_network_is_told(house: Path) -> None:
+    (house / ".venv/bin").mkdir(parents=True)
     nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_RETRIES": "1", "PIP_NO_CACHE_DIR": "1"}
     code, said = setup(house, "cli", PYTHON=sys.executable, **nowhere)
     assert code == 2
-    assert "(none is there yet)" in said
+    assert "(it is broken)" in said
     assert "pip could not reach its package index" in said
 
-    code, said = setup(house, PYTHON=sys.executable)
-    assert (code, said) == (0, "")
+    assert setup(house, PYTHON=sys.executable) == (0, "")
 
-    moved = house.rename(house.with_name("another"))
-    (moved / ".venv/bin/python").unlink()
-    code, said = setup(moved, PYTHON=sys.executable)
-    assert code == 0
-    assert "(it is broken)" in said
+    fails = stand_in(house.parent / "python9", FAILS_TO_MAKE)
+    code, said = setup(house.rename(house.with_name("another")), PYTHON=fails)
+    assert code == 2
+    assert "(it was moved here from another folder)" in said
+    assert "could not make" in said
 
 
 def test_an_unknown_set(house: Path) -> None:

@@ -1,5 +1,5 @@
-"""The two kinds of store. Each test finds the tables empty; the embedded engine is closed in between, so that other
-tests may open another folder."""
+"""The two kinds of store. Each test finds the tables empty; the embedded engine is closed after each module, so that
+others may open another folder."""
 
 import os
 from collections.abc import Iterator
@@ -11,20 +11,20 @@ from ettwatch_clickhouse import EmbeddedStore, Store, connect, migrate, open_emb
 from support.clickhouse import empty, front_process
 
 
-@pytest.fixture(scope="session")
-def engine_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("engine") / "clickhouse"
-
-
-@pytest.fixture
-def embedded(engine_folder: Path) -> Iterator[EmbeddedStore]:
-    store = open_embedded(engine_folder)
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedStore]:
+    store = open_embedded(tmp_path_factory.mktemp("engine") / "clickhouse")
     try:
         migrate(store)
-        empty(store)
         yield store
     finally:
         store.close()
+
+
+@pytest.fixture
+def embedded(engine: EmbeddedStore) -> EmbeddedStore:
+    empty(engine)
+    return engine
 
 
 @pytest.fixture(scope="session")
@@ -57,15 +57,20 @@ def _docker() -> bool:
     return True
 
 
-@pytest.fixture
-def server(server_url: str) -> Iterator[Store]:
+@pytest.fixture(scope="module")
+def connected(server_url: str) -> Iterator[Store]:
     store = connect(server_url)
     try:
         migrate(store)
-        empty(store)
         yield store
     finally:
         store.close()
+
+
+@pytest.fixture
+def server(connected: Store) -> Store:
+    empty(connected)
+    return connected
 
 
 @pytest.fixture(params=["embedded", "server"])

@@ -130,11 +130,6 @@ def test_what_a_writer_writes_is_what_the_views_say(store: Store) -> None:
     assert rows[0][3] == START
 
 
-def test_closing_twice_is_fine(store: Store) -> None:
-    store.close()
-    store.close()
-
-
 def test_rules_are_told_with_the_job(store: Store) -> None:
     writer = Writer(store)
     writer.snapshot(Story("r").submitted().at(rules=Rules()))

@@ -17,20 +17,22 @@ _CLOSED = frozenset(("succeeded", "failed", "cancelled", "lost"))
 class Streamed:
     """Takes events in the order of the input; memory for the jobs that live, and the names of the dropped.
 
-    The clock is the newest event of the file that is being read: a job that ended is dropped once that clock
-    is more than `lateness` past it, a lost one 30 days later. What comes for it after that is refused.
+    The clock is the newest time that two jobs have reached in the file that is being read (one job whose clock is
+    wrong must not close the others): a job that ended is dropped once that clock is more than `lateness` past it,
+    a lost one 30 days later. What comes for it after that is refused.
     """
 
     def __init__(self, options: Options, problems: Problems, results: Results) -> None:
         assert options.rules.lateness is not None
         self._lateness = options.rules.lateness
-        self._forgotten_after = _KEPT_LOST + max(options.rules.lost_after, options.rules.retry_after)
+        closed_after = max(options.rules.lost_after, options.rules.retry_after)
+        self._forgotten_after = max(self._lateness, _KEPT_LOST + closed_after)
         self._options = options
         self._problems = problems
         self._results = results
         self._tally = Tally(options, problems)
-        self._clock = 0
-        self._swept = 0
+        self._clock = self._swept = self._newest = 0
+        self._newest_job = ""
         self._settled: dict[str, list[Segment]] = {}
         self._ended: list[tuple[int, str]] = []
         self._dropped: set[str] = set()
@@ -47,7 +49,7 @@ class Streamed:
 
     def begin_file(self) -> None:
         """Start the clock anew: files need not follow each other in time."""
-        self._clock = self._swept = 0
+        self._clock = self._swept = self._newest = 0
 
     def add(self, place: int, event: Event) -> None:
         """Apply one event; settle its job and drop those that are over, now and then."""
@@ -56,7 +58,7 @@ class Streamed:
             self._problems.add(
                 place,
                 "expired",
-                f"job: {job!r} ended more than --lateness before the newest event of the file and is closed; "
+                f"job: {job!r} ended more than --lateness before the time that the file has reached, and is closed; "
                 "the event is refused",
             )
             return
@@ -64,16 +66,30 @@ class Streamed:
         settled = settle(state, self._options.rules)
         if settled is not None and self._options.segments:
             self._settled.setdefault(job, []).extend(settled.segments)
-        if event.ts > self._clock:
-            self._clock = event.ts
+        if self._moved_on(job, event.ts):
             self._drop_what_is_over()
         if event.kind == "job_ended":
-            heapq.heappush(self._ended, (self._clock + self._lateness, job))
+            heapq.heappush(self._ended, (max(self._clock, event.ts) + self._lateness, job))
 
     def finish(self) -> None:
         """Summarize what is left."""
         for job in list(self._tally.states):
             self._drop(job)
+
+    def _moved_on(self, job: str, ts: int) -> bool:
+        """Take a time into the clock; tell whether the clock has moved."""
+        reached = ts
+        if ts > self._newest:
+            reached, self._newest = self._newest, ts
+            if job == self._newest_job:
+                return False
+            self._newest_job = job
+        elif job == self._newest_job:
+            return False
+        if reached <= self._clock:
+            return False
+        self._clock = reached
+        return True
 
     def _drop_what_is_over(self) -> None:
         while self._ended and self._ended[0][0] < self._clock:

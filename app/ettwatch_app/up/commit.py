@@ -143,7 +143,7 @@ class Committer:
                     raise GaveUp(f"cannot write to {what}: {e}") from e
                 self._log.alert(
                     "cannot_write",
-                    f"cannot write to {what}: {e}; nothing is lost, reading waits, next try in {pause:g} s",
+                    f"cannot write to {what}: {e}; reading waits until it can be written, next try in {pause:g} s",
                     what=what,
                 )
                 if self._wait(pause):

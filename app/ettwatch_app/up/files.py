@@ -6,14 +6,13 @@ import os
 from collections import deque
 from typing import Final
 
-from ettwatch_app.up.messages import Message, Refusal, decode_line, too_large
+from ettwatch_app.up.lines import Lines
+from ettwatch_app.up.messages import Message, Refusal
 from ettwatch_app.up.place import Place, is_written_by_sdk
 from ettwatch_app.up.settings import Limits
 from ettwatch_app.up.sources import PRINT_BYTES, PackedError, PackedSource, PlainSource, Source
-from ettwatch_schemas import MAX_MESSAGE_BYTES, MAX_TS
+from ettwatch_schemas import MAX_TS
 
-_SKIP_STEP: Final = 256 * 1024
-_SKIP_STEPS: Final = 64
 _RECHECK_S: Final = 2.0
 _NO_LOCKS_S: Final = 600.0
 """Where the file system knows no flock, a writer counts as gone after this silence."""
@@ -47,9 +46,8 @@ class SpoolFile:
         self._stat = (stat.st_size, stat.st_mtime_ns)
         self._changed_s = now_s
         self._done: tuple[int, int] | None = None  # as the file was when nothing more could be read of it
-        self._partial = False  # ... and it ended within a line
         self._check_s = 0.0
-        self._skip: tuple[int, bytes] | None = None  # inside a line that is too long: looked at up to here; its head
+        self._lines = Lines(limits.keep_letter_bytes)
         self._first = b""
         self._print = (b"", b"", 0)
         self._source: PackedSource | None = None
@@ -78,7 +76,7 @@ class SpoolFile:
         """Tell whether there may be something to read now."""
         if self.buffer or self.vanished or now_s < self._check_s:
             return False
-        return self._skip is not None or self._done != self._stat or self._partial
+        return self._lines.skipping or self._done != self._stat or self._lines.partial
 
     def fill(self, size: int, latest: int, now_s: float, *, once: bool) -> None:
         """Read and decode about `size` bytes of whole lines into the buffer.
@@ -106,13 +104,13 @@ class SpoolFile:
             seen = (stat.st_size, stat.st_mtime_ns)
             if self._packed and (self.place.whole or not gone):
                 self._done = seen if self.place.whole else None
-                self._partial = False
+                self._lines.restart()
                 self._check_s = 0.0 if self.place.whole else now_s + _RECHECK_S
                 return
             self._done = None
             if self._read(self._open(fd), size, latest, gone):
                 self._done = seen
-                if self._partial:
+                if self._lines.partial:
                     self._check_s = now_s + _RECHECK_S
                 self.close()
             self._trouble = ""
@@ -211,7 +209,7 @@ class SpoolFile:
                 self.notices.append(f"{self.name}: {what} in place; reading it from its beginning")
             place.restart()
             self.close()
-            self._skip = None
+            self._lines.restart()
         self._known = True
 
     def _open(self, fd: int) -> Source:
@@ -223,47 +221,12 @@ class SpoolFile:
 
     def _read(self, source: Source, size: int, latest: int, gone: bool) -> bool:
         """Fill the buffer; tell whether that was all there is."""
-        if self._skip is not None:
-            return self._skip_line(source, self._skip[0], self._skip[1], gone)
-        at = self.place.offset
-        data = source.read(at, size)
-        while b"\n" not in data and len(data) == size <= MAX_MESSAGE_BYTES:
-            size = min(4 * size, MAX_MESSAGE_BYTES + 1)
-            data = source.read(at, size)
-        if len(data) > MAX_MESSAGE_BYTES and b"\n" not in data:
-            return self._skip_line(source, at + len(data), data[: self._limits.keep_letter_bytes], gone)
-        number = self.place.line
-        begin = 0
-        while end := data.find(b"\n", begin) + 1:
-            number += 1
-            self._keep(decode_line(data[begin:end], at + begin, number, latest=latest))
-            begin = end
-        over = len(data) < size
-        self._partial = over and begin < len(data)
-        if self._partial and gone:
-            self._keep(decode_line(data[begin:], at + begin, number + 1, latest=latest, cut=True))
-            self._partial = False
+        messages, over = self._lines.read(source, self.place, size, latest, final=gone)
+        for message in messages:
+            self._keep(message)
         if self._packed and over and not self.buffer:
             self.place.head, self.place.tail, self.place.size = self._print
             self.place.whole = True
-        return over
-
-    def _skip_line(self, source: Source, at: int, head: bytes, gone: bool) -> bool:
-        for _ in range(_SKIP_STEPS):
-            data = source.read(at, _SKIP_STEP)
-            newline = data.find(b"\n")
-            over = newline < 0 and len(data) < _SKIP_STEP
-            at += len(data) if newline < 0 else newline + 1
-            if newline >= 0 or (over and gone):
-                tail = source.read(at - PRINT_BYTES, PRINT_BYTES)
-                self._skip = None
-                self._partial = False
-                self._keep(too_large(head, self.place.offset, at, self.place.line + 1, tail))
-                return over
-            if over:
-                break
-        self._skip = (at, head)
-        self._partial = over
         return over
 
     def _keep(self, message: Message) -> None:
@@ -276,7 +239,7 @@ class SpoolFile:
         message.refusals.append(Refusal("damaged", f"{self.name}: {error}"))
         self._keep(message)
         self._done = seen
-        self._partial = False
+        self._lines.restart()
         self.close()
 
     def _failed(self, error: OSError, now_s: float) -> None:

@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
+from ettwatch_app.up.pace import CLOSED, Pace, next_look
 from ettwatch_app.up.settings import Limits
 from ettwatch_app.up.statefile import JobRow, StateFile
 from ettwatch_clickhouse import Writer
-from ettwatch_core import JobState, Rules, Settled, Snapshot, StateError, Verdict, apply, dump, load, settle, snapshot
+from ettwatch_core import JobState, Rules, Settled, StateError, Verdict, apply, dump, load, settle, snapshot
 from ettwatch_schemas import Event
-
-RUNNING: Final = ("starting", "training")
-CLOSED: Final = ("succeeded", "failed", "cancelled", "lost")
 
 _SETTLE_EVERY: Final = 500
 
@@ -73,7 +71,7 @@ class Jobs:
         self._rules = rules
         self._writer = writer
         self._refold = refold
-        self._interval_us = interval_us
+        self._pace = Pace(rules, interval_us, max(interval_us, limits.queued_us), limits.expire_lost_us)
         self._limits = limits
         self._jobs: dict[str, _Job] = {}  # the least recently used first
         self._changed: dict[str, _Job] = {}  # had events since the last commit
@@ -187,27 +185,11 @@ class Jobs:
         self._writer.snapshot(snap)
         self._set_status(job, snap.summary.status)
         # By its own clock it stands as its newest event left it: the machine's clock has its say when all is read.
-        job.due_us = now_us if clock is None else self._next_look(job, snap, now_us)
+        job.due_us = now_us if clock is None else next_look(snap, job.state.newest, job.arrived_us, now_us, self._pace)
         if job.due_us is None:
             self._due_at.pop(job.state.job, None)
         else:
             self._schedule(job.state.job, job.due_us)
-
-    def _next_look(self, job: _Job, snap: Snapshot, now_us: int) -> int | None:
-        status = snap.summary.status
-        if status not in CLOSED:
-            running = status in RUNNING or (status == "recovering" and any(a.open for a in snap.attempts))
-            return now_us + (self._interval_us if running else max(self._interval_us, self._limits.queued_us))
-        lateness = self._rules.lateness
-        if lateness is None:
-            return None
-        ended = max(snap.summary.t1, job.state.newest)
-        if status == "lost":
-            ended += self._rules.lost_after + self._limits.expire_lost_us
-        else:
-            ended += lateness
-        # A recording of an old job is not final as soon as it is read: another part of it may be on its way.
-        return max(ended, job.arrived_us + lateness)
 
     def _schedule(self, name: str, due_us: int) -> None:
         if self._due_at.get(name) != due_us:
