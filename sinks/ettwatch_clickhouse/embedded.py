@@ -115,8 +115,7 @@ def _open_error(folder: Path, message: str) -> StoreError:
             f"cannot open the data folder {folder}: this process has {other[1]} open, and the embedded engine allows "
             "one folder for a process; close the other store first"
         )
-    why = reason(message)
-    if why == "no reason was given" or why.endswith("Error initializing EmbeddedServer"):
+    if re.search(r"Error initializing EmbeddedServer: ?\. \(", message):
         # The folder is ours to write to, so the lock is all that remains: someone was faster.
         return DataFolderInUse(_in_use(folder, "another process"))
-    return StoreError(f"cannot open the data folder {folder}: {why}; is it the folder of another program?")
+    return StoreError(f"cannot open the data folder {folder}: {reason(message)}; is it the folder of another program?")

@@ -62,6 +62,9 @@ def reason(message: str) -> str:
     text = re.split(r"\n?\s*,?\s*Stack trace\b", message)[0]
     text = re.sub(r"\(version [^()]*(\([^()]*\))?[^()]*\)|\(for url [^)]*\)", "", text)
     text = " ".join(text.split())
+    caused = re.search(r"\(Caused by \w+\([\"'](?:\w+\(.*?\): )?(.*)[\"']\)\)", text)
+    if caused:  # a connection that failed: what the system said, without the ways it went through
+        return caused[1]
     parts = re.split(r"Code: \d+\.? (?:DB::(?:Errno)?Exception: )?", text)
     text = re.sub(r"^(DB::\w+: )+", "", parts[-1]).strip(" .:") or "no reason was given"
     return text if len(text) <= _MOST_CHARS else text[: _MOST_CHARS - 3] + "..."

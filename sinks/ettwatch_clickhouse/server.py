@@ -37,10 +37,10 @@ def connect(url: str, *, create: bool = True, connect_timeout_s: int = 10, timeo
     parts = urlsplit(url)
     database = unquote(parts.path.strip("/")) or DATABASE
     try:
-        port = parts.port or _PORTS[parts.scheme]
-    except (KeyError, ValueError):
+        port = parts.port or _PORTS.get(parts.scheme, 0)
+    except ValueError:
         port = 0
-    if not port or not parts.hostname or not re.fullmatch(r"\w+", database):
+    if not port or not parts.hostname or parts.scheme not in _PORTS or not re.fullmatch(r"\w+", database):
         raise StoreError(
             f"{_hidden(url)!r} is no address of a ClickHouse; give one such as http://user:password@host:8123/ettwatch"
         )

@@ -240,7 +240,7 @@ def _spans_over(job: str, timeline: Timeline, place: Place) -> list[PhaseSpan]:
     for gap in timeline.gaps:
         if gap.end <= place.until:
             rows += [span_row(job, gap.attempt, c, False) for c in gap.clusters]
-    return sorted(rows, key=lambda row: (row.start, row.end, row.phase))
+    return sorted(rows, key=lambda row: (row.start, row.end, row))
 
 
 def _ended(c: Cluster, place: Place, *, told: bool = False) -> bool:

@@ -90,7 +90,7 @@ def spans_of(job: str, timeline: Timeline) -> list[PhaseSpan]:
         rows += [span_row(job, number, c, True) for c in line.background]
     for gap in timeline.gaps:
         rows += [span_row(job, gap.attempt, c, False) for c in gap.clusters]
-    return sorted(rows, key=lambda row: (row.start, row.end, row.phase))
+    return sorted(rows, key=lambda row: (row.start, row.end, row))
 
 
 def span_row(job: str, attempt: int, c: Cluster, background: bool) -> PhaseSpan:

@@ -107,12 +107,20 @@ def test_nothing_to_insert_is_fine(store: Store) -> None:
 
 def test_migrations_are_applied_once(store: Store) -> None:
     assert migrate(store) == []
-    assert [row[0] for row in store.query("SELECT number FROM schema_migrations ORDER BY number").rows] == [1, 2, 3, 4, 5]
+    assert [row[0] for row in store.query("SELECT number FROM schema_migrations ORDER BY number").rows] == [
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]
 
 
 def test_what_a_writer_writes_is_what_the_views_say(store: Store) -> None:
     story = Story("worked").submitted(labels={"a": "b"}).started(60, gpus=8).phase(120, 150, "trainer_init.device_init")
-    story.trains(540).progress(640, 100).progress(4_000, 200).ended(4_100, "failed", cause="hardware", exit_code=-9, signal=9)
+    story.trains(540).progress(640, 100).progress(4_000, 200).ended(
+        4_100, "failed", cause="hardware", exit_code=-9, signal=9
+    )
     story.started(4_200, 1).phase(4_200, 4_230, "shutdown.teardown", attempt=1, background=True)
     writer = Writer(store)
     for event in story.events:

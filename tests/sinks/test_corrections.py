@@ -34,7 +34,9 @@ def write(store: Store, *snaps: Snapshot, writer: Writer | None = None) -> Write
 
 def cells_of(store: Store) -> list[int]:
     """Which hours of the job have segments, counted from its first."""
-    rows = store.query("SELECT DISTINCT intDiv(toUnixTimestamp64Second(start), 3600) AS h FROM segments ORDER BY h").rows
+    rows = store.query(
+        "SELECT DISTINCT intDiv(toUnixTimestamp64Second(start), 3600) AS h FROM segments ORDER BY h"
+    ).rows
     return [int(str(row[0])) - FIRST_CELL // (3600 * 1_000_000) for row in rows]
 
 

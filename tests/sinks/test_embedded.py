@@ -98,7 +98,9 @@ def test_a_folder_without_rights_is_not_writable(tmp_path: Path) -> None:
 
 
 def test_the_engines_silence_means_that_someone_was_faster(tmp_path: Path) -> None:
-    message = "Failed to create connection: Code: 36. DB::Exception: Error initializing EmbeddedServer: . (BAD_ARGUMENTS)"
+    message = (
+        "Failed to create connection: Code: 36. DB::Exception: Error initializing EmbeddedServer: . (BAD_ARGUMENTS)"
+    )
     assert isinstance(_open_error(tmp_path, message), DataFolderInUse)
     message = "Failed to create connection: Code: 36. DB::Exception: Cannot parse metadata. (BAD_ARGUMENTS)"
     error = _open_error(tmp_path, message)

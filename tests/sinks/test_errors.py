@@ -35,7 +35,9 @@ def told(error: Exception) -> StoreError:
 def test_a_full_disk_is_told_as_such() -> None:
     for error in (
         DatabaseError(NESTED, code=243),
-        DatabaseError("Code: 75. DB::ErrnoException: Cannot write to file: , errno: 28, strerror: No space left on device"),
+        DatabaseError(
+            "Code: 75. DB::ErrnoException: Cannot write to file: , errno: 28, strerror: No space left on device"
+        ),
         OSError(errno.ENOSPC, "No space left on device", "/tmp/x"),
         OSError(errno.EDQUOT, "Disk quota exceeded", "/tmp/x"),
     ):
@@ -67,7 +69,13 @@ def test_a_lost_connection_may_be_tried_again() -> None:
 
 @pytest.mark.parametrize(
     ("code", "words"),
-    [(516, "check user and password"), (497, "check user and password"), (164, "takes no changes"), (60, "migrations"), (62, "")],
+    [
+        (516, "check user and password"),
+        (497, "check user and password"),
+        (164, "takes no changes"),
+        (60, "migrations"),
+        (62, ""),
+    ],
 )
 def test_what_does_not_pass_is_told_with_what_to_do(code: int, words: str) -> None:
     found = told(DatabaseError(f"Code: {code}. DB::Exception: because. (NAME)", code=code))
@@ -92,5 +100,8 @@ def test_an_address_that_is_none(url: str) -> None:
 
 
 def test_nobody_there() -> None:
-    with pytest.raises(StoreUnavailable, match=r"cannot connect at http://127.0.0.1:1/ettwatch: .*reachable there\?"):
+    with pytest.raises(
+        StoreUnavailable,
+        match=r"cannot connect at http://127.0.0.1:1/ettwatch: Failed to establish a new connection: \[Errno 111\] Connection refused; is ClickHouse running and reachable there\?",
+    ):
         connect("http://user:secret@127.0.0.1:1", connect_timeout_s=1)

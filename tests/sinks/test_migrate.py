@@ -59,7 +59,9 @@ def record(store: Store, number: int, name: str, checksum: str) -> None:
 def test_a_newer_database_is_refused(new: Store) -> None:
     migrate(new)
     record(new, 99, "0099_future", "x")
-    with pytest.raises(SchemaRefused, match=r"migration 0099_future, which this ettwatch does not know .*use the newer"):
+    with pytest.raises(
+        SchemaRefused, match=r"migration 0099_future, which this ettwatch does not know .*use the newer"
+    ):
         migrate(new)
 
 

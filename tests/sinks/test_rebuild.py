@@ -203,7 +203,9 @@ def test_a_job_of_which_events_have_expired_is_left_alone(embedded: Store) -> No
     try:
         write(embedded, [*hanging("old").events, *hanging("whole").events])
         old = all_rows(embedded)
-        embedded.command("ALTER TABLE events_log DELETE WHERE job = 'old' AND kind = 'progress' SETTINGS mutations_sync = 2")
+        embedded.command(
+            "ALTER TABLE events_log DELETE WHERE job = 'old' AND kind = 'progress' SETTINGS mutations_sync = 2"
+        )
         clock = StoppedClock(START / 1e6 + 11 * DAY)
         report = rebuild(embedded, RULES, clock=clock)
         assert (report.jobs, report.kept) == (1, 1)

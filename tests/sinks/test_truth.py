@@ -37,7 +37,9 @@ class Life:
         self.finals = list(finals)
         self.waiting: list[Settled] = []
         self.clock.now += self.rng.choice((0.0, -0.5, 2.0))  # clocks of machines differ
-        self.writer = Writer(self.store, clock=self.clock, retry=Retry(patience_s=0), known_rows=self.rng.choice((1, 10_000)))
+        self.writer = Writer(
+            self.store, clock=self.clock, retry=Retry(patience_s=0), known_rows=self.rng.choice((1, 10_000))
+        )
 
     def live(self) -> Truth:
         while self.at < len(self.events):

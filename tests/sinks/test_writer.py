@@ -17,9 +17,7 @@ FULL = StoreError("cannot insert into x: no space left on device; the disk is fu
 
 
 def story(job: str = "j") -> Story:
-    return (
-        Story(job).submitted().started(60).phase(70, 90, "trainer_init.device_init").trains(100).progress(200, 5)
-    )
+    return Story(job).submitted().started(60).phase(70, 90, "trainer_init.device_init").trains(100).progress(200, 5)
 
 
 def writer_on(store: Store, clock: StoppedClock, **changes: float) -> Writer:
@@ -222,7 +220,8 @@ def test_large_numbers_fit(embedded: Store) -> None:
 def test_times_far_away_fit(embedded: Store) -> None:
     told = Story("far")
     told.events = [
-        event.model_copy(update={"ts": 7_258_118_399_000_000 + number}) for number, event in enumerate(story("far").events)
+        event.model_copy(update={"ts": 7_258_118_399_000_000 + number})
+        for number, event in enumerate(story("far").events)
     ]
     writer = Writer(embedded)
     tell(writer, told)

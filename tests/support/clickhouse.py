@@ -43,7 +43,9 @@ def read_truth(store: Store, job: str) -> Truth | None:
     if not summaries:
         return None
     assert len(summaries) == 1
-    spans = rows("phases", [_SPAN.get(name, name) for name in PhaseSpan._fields], "attempt, start, end, phase, background")
+    spans = rows(
+        "phases", [_SPAN.get(name, name) for name in PhaseSpan._fields], "attempt, start, end, phase, background"
+    )
     return Truth(
         summaries[0],
         models(AttemptSummary, "attempts", "attempt"),

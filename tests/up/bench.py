@@ -9,9 +9,9 @@ from types import TracebackType
 from typing import Any, Self, cast
 
 from ettwatch_app.datafolder import DataFolder
+from ettwatch_app.up.assemble import Clocks, build
 from ettwatch_app.up.log import Log
 from ettwatch_app.up.settings import Limits, UpSettings
-from ettwatch_app.up.start import Clocks, build
 from ettwatch_clickhouse import Store, Writer
 from up.fakes import FakeStore, FakeWriter
 from up.world import Clock

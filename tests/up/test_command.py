@@ -199,6 +199,16 @@ def test_ownership(tmp_path: Path) -> None:
     Ownership(folder, "ettwatch up").release()
 
 
+def test_what_a_killed_up_said_of_itself_is_not_believed(tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path / "data")
+    with Ownership(folder, "ettwatch sql"):
+        datafolder.announce(folder, datafolder.UpInfo(2**22 + 1, "http://127.0.0.1:1", "", ()))
+        assert datafolder.living_up(folder) is None
+        datafolder.announce(folder, datafolder.UpInfo(os.getpid(), "http://127.0.0.1:1", "", ()))
+        assert datafolder.living_up(folder) is not None
+    assert datafolder.living_up(folder) is None
+
+
 def test_no_data_folder_is_told(tmp_path: Path) -> None:
     with (
         pytest.raises(FolderError, match="there is no data folder"),
