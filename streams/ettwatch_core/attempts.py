@@ -39,7 +39,7 @@ class Bounds:
 
 def begun_after(wait: RawSpan, own: Bounds) -> bool:
     """Tell whether a ``scheduling`` span began after its own attempt was over."""
-    return wait.start >= own.end > own.start
+    return wait.start > own.end or wait.start == own.end > own.start
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@ others may open another folder."""
 
 import os
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -47,12 +48,10 @@ def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def _docker() -> bool:
     if "DOCKER_HOST" not in os.environ and not Path("/var/run/docker.sock").exists():
         return False
-    import docker
-    from docker.errors import DockerException
-
+    docker = import_module("docker")  # it has no types
     try:
         docker.from_env(timeout=2).ping()
-    except DockerException:
+    except docker.errors.DockerException:
         return False
     return True
 

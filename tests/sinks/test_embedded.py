@@ -121,7 +121,7 @@ def test_threads_may_ask_while_one_writes(tmp_path: Path) -> None:
                 assert isinstance(number, int)
                 assert number % 100 == 0
                 assert largest == max(number - 1, 0)
-        except BaseException as e:  # noqa: BLE001
+        except BaseException as e:
             errors.append(e)
 
     threads = [threading.Thread(target=ask) for _ in range(3)]

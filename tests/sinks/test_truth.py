@@ -103,10 +103,10 @@ def shuffled(rng: Random, events: list[Event]) -> list[Event]:
     """A different order in which nothing is too late, with some events twice."""
     late = RULES.lateness or 0
     out = sorted(events, key=lambda event: event.ts + rng.randrange(late // 2))
-    return sorted([*out, *rng.sample(out, len(out) // 10)], key=lambda event: out.index(event))
+    return sorted([*out, *rng.sample(out, len(out) // 10)], key=out.index)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_a_life_with_crashes_then_a_run_of_everything_then_a_rebuild(embedded: Store, seed: int) -> None:
     rng = Random(seed)
     clock = StoppedClock()

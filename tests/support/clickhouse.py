@@ -56,11 +56,11 @@ def read_truth(store: Store, job: str) -> Truth | None:
 
 def should_be(snap: Snapshot, finals: Iterable[Settled] = ()) -> Truth:
     """What the views have to say: all that was handed out as final, and the snapshot."""
-    finals = list(finals)
-    attempts = [a for part in (*finals, snap) for a in part.attempts]
-    segments = [s for part in (*finals, snap) for s in part.segments]
+    parts: list[Settled | Snapshot] = [*finals, snap]
+    attempts = [a for part in parts for a in part.attempts]
+    segments = [s for part in parts for s in part.segments]
     # Of two phases with one begin, one of which has no length, the other counts.
-    spans = {(s.attempt, s.phase, s.background, s.start): s for part in (*finals, snap) for s in part.spans}
+    spans = {(s.attempt, s.phase, s.background, s.start): s for part in parts for s in part.spans}
     return Truth(
         snap.summary,
         sorted(attempts, key=lambda a: a.attempt),
