@@ -22,6 +22,10 @@ class Orphaned(SystemExit):
     """torchrun's agent has died; this rank stops, since a new attempt may be running already."""
 
 
+class PeerLost(RuntimeError):
+    """Another rank of this attempt has died, so this one cannot go on."""
+
+
 def run(config: TrainerConfig, recorder: Recorder, group: Group) -> Trainer:
     """Train to the last step and publish. Returns the trainer as it stands at the end."""
     lines = Lines(attempt=group.attempt, steps=config.steps, silent=group.rank != 0)
@@ -40,8 +44,17 @@ def run(config: TrainerConfig, recorder: Recorder, group: Group) -> Trainer:
     # The recorder times the waits for data, and makes this first one a phase of its own.
     batches = iter(recorder.track(trainer.reader()))
     first = next(batches)
-    _loop(config, recorder, trainer, lines, itertools.chain([first], batches))
-    _finish(config, recorder, trainer, lines, first)
+    try:
+        _loop(config, recorder, trainer, lines, itertools.chain([first], batches))
+        _finish(config, recorder, trainer, lines, first)
+    except RuntimeError as error:
+        # What gloo says when a socket closes at the other end.
+        if "by peer" not in str(error):
+            raise
+        lost = PeerLost(f"rank {group.rank}: the connection to another rank broke after step {trainer.step}")
+        # It is seen as trouble of the network, but the other rank may have died of anything.
+        recorder.failed(lost, cause="unknown")
+        raise lost from error
     return trainer
 
 

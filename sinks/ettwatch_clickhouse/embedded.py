@@ -23,6 +23,8 @@ __all__ = ["EmbeddedStore", "open_embedded"]
 _SETTINGS: Final = {
     # Dates without a zone mean the same on every machine.
     "session_timezone": "UTC",
+    # As a server has it; the engine by itself takes any word for an expression to select.
+    "implicit_select": "0",
 }
 
 

@@ -22,7 +22,7 @@ ATTEMPT_KEY: Final = ("job", "attempt")
 ATTEMPTS: Final = (*ATTEMPT_KEY, *_VERSIONED, "final", "gone", *_ATTEMPT_CONTENT)
 
 _PHASE_CONTENT: Final = (*("end", "ranks", "container", "charged_us", "hidden_us", "last_rank", "behind_us", "open"),)
-PHASE_KEY: Final = ("job", "attempt", "phase", "background", "start")
+PHASE_KEY: Final = ("job", "attempt", "phase", "background", "of_rank", "start")
 PHASES: Final = (*PHASE_KEY, *_VERSIONED, "final", "gone", *_PHASE_CONTENT)
 
 SEGMENTS: Final = ("job", "cell", *_VERSIONED, "attempt", "stage", "start_us", "length_us", "gpus")
@@ -107,13 +107,13 @@ def attempt_row(job: str, attempt: int, version: int, written: int, content: Row
     return (job, attempt, version, written, final, False, *content)
 
 
-PhaseKey: TypeAlias = tuple[int, str, bool, int]
-"""Attempt, phase, background, start: one row of a job."""
+PhaseKey: TypeAlias = tuple[int, str, bool, int, int]
+"""Attempt, phase, background, rank of a background phase, start: one row of a job."""
 
 
 def phase_key(span: PhaseSpan) -> PhaseKey:
     """Return what tells a phase from the others of its job."""
-    return (span.attempt, span.phase, span.background, span.start)
+    return (span.attempt, span.phase, span.background, span.last_rank if span.background else 0, span.start)
 
 
 def phase_content(s: PhaseSpan) -> Row:

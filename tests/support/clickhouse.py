@@ -59,13 +59,16 @@ def should_be(snap: Snapshot, finals: Iterable[Settled] = ()) -> Truth:
     parts: list[Settled | Snapshot] = [*finals, snap]
     attempts = [a for part in parts for a in part.attempts]
     segments = [s for part in parts for s in part.segments]
-    # Of two phases with one begin, one of which has no length, the other counts.
-    spans = {(s.attempt, s.phase, s.background, s.start): s for part in parts for s in part.spans}
+    # Of two phases of one begin (and of one rank, in the background) the longer counts.
+    spans = {
+        (s.attempt, s.phase, s.background, s.background and s.last_rank, s.start): s
+        for s in sorted((s for part in parts for s in part.spans), key=lambda s: s.end)
+    }
     return Truth(
         snap.summary,
         sorted(attempts, key=lambda a: a.attempt),
         [s for _, cell in sorted(cells(segments).items()) for s in cell],
-        sorted(spans.values(), key=lambda s: (s.attempt, s.start, s.end, s.phase, s.background)),
+        sorted(spans.values(), key=lambda s: (s.attempt, s.start, s.end, s.phase, s.background, s.last_rank)),
     )
 
 

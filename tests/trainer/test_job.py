@@ -107,6 +107,10 @@ def test_two_ranks_are_killed_and_go_on_from_the_checkpoint(
     attempts = of_kind(events, "attempt_ended")
     by_launcher = [event for event in attempts if event["source"] == "launcher"]
     assert [(event["attempt"], event["outcome"]) for event in by_launcher] == [(0, "failed"), (1, "succeeded")]
+    assert by_launcher[0]["cause"] == "unknown"
+    # Rank 0 says so, unless torchrun has ended it before it could.
+    told = [event["message"] for event in attempts if event["source"] == "trainer"]
+    assert told in ([], ["PeerLost: rank 0: the connection to another rank broke after step 17"])
     assert [event["outcome"] for event in of_kind(events, "job_ended")] == ["succeeded"]
 
     started = [event for event in of_kind(events, "training_started") if event["rank"] == 0]

@@ -45,10 +45,26 @@ class Answer:
 
 
 class _Session:
+    """A handle on the engine, and what the last request set on it."""
+
     def __init__(self, handle: Any) -> None:
         self.handle = handle
         self.lock = threading.Lock()
         self.expires = 0.0
+        self._set: dict[str, str] = {}
+
+    def set(self, settings: dict[str, str]) -> None:
+        """Set what a request asks for, and take back what the one before asked for."""
+        wanted = {name: _quoted(value) for name, value in settings.items()}
+        changes = [f"{name} = DEFAULT" for name in self._set if name not in wanted]
+        changes += [f"{name} = {value}" for name, value in wanted.items() if self._set.get(name) != value]
+        self._set = wanted
+        if changes:
+            try:
+                self.handle.query(f"SET {', '.join(changes)}", "Null")
+            except BaseException:
+                self._set = dict.fromkeys(wanted, "")  # some may have been set
+                raise
 
 
 class Engine:
@@ -92,9 +108,9 @@ class Engine:
         """
         self._fence.check(query.statement, query.params)
         with ExitStack() as stack:
-            handle = self._handle(query, stack)
-            self._prepare(handle, query, changes)
-            yield self._execute(handle, query, stack)
+            session = self._open(query, stack)
+            self._prepare(session, query, changes)
+            yield self._execute(session.handle, query, stack)
 
     def close(self) -> None:
         """Close the sessions."""
@@ -104,22 +120,22 @@ class Engine:
             with session.lock:
                 session.handle.close()
 
-    def _handle(self, query: Query, stack: ExitStack) -> Any:
+    def _open(self, query: Query, stack: ExitStack) -> _Session:
         name = query.params.get("session_id")
         if not name:
-            handle = self._fresh()
-            stack.callback(handle.close)
-            return handle
+            session = self._fresh()
+            stack.callback(session.handle.close)
+            return session
         session = self._session(name, query)
         if not session.lock.acquire(blocking=False):
             raise Refusal(373, "SESSION_IS_LOCKED", f"Session {name} is locked by a concurrent client")
         stack.callback(session.lock.release)
-        return session.handle
+        return session
 
-    def _fresh(self) -> Any:
+    def _fresh(self) -> _Session:
         handle = self._store.handle()
         _use(handle, DATABASE)
-        return handle
+        return _Session(handle)
 
     def _session(self, name: str, query: Query) -> _Session:
         try:
@@ -136,21 +152,21 @@ class Engine:
                     raise Refusal(372, "SESSION_NOT_FOUND", f"Session {name} not found")
                 if len(self._sessions) >= _MOST_SESSIONS:
                     raise Refusal(202, "TOO_MANY_SIMULTANEOUS_QUERIES", f"more than {_MOST_SESSIONS} sessions are open")
-                session = self._sessions[name] = _Session(self._fresh())
+                session = self._sessions[name] = self._fresh()
             session.expires = now + lasts
             return session
 
-    def _prepare(self, handle: Any, query: Query, changes: bool) -> None:
+    def _prepare(self, session: _Session, query: Query, changes: bool) -> None:
         database = query.params.get("database")
         if database:
             # The engine's own database of the name "default" holds the files of the machine.
-            _use(handle, DATABASE if database == "default" else database)
+            _use(session.handle, DATABASE if database == "default" else database)
         settings = {"async_insert": "0", **query.settings}
         settings["max_execution_time"] = _bounded(settings.get("max_execution_time"), self._query_s)
-        for name, value in settings.items():
+        for name in settings:
             if not _SETTING.fullmatch(name):
                 raise Refusal(115, "UNKNOWN_SETTING", f"Unknown setting '{name}'")
-            handle.query(f"SET {name} = {_quoted(value)}", "Null")
+        session.set(settings)
         if changes and not self._readonly and query.params.get("readonly", "0") == "0":
             return
         if "session_id" in query.params or query.data is not None:
@@ -158,7 +174,7 @@ class Engine:
             if query.statement.verb not in _READS:
                 raise Refusal(164, "READONLY", "Cannot execute query in readonly mode")
             return
-        handle.query(f"SET readonly = {1 if query.params.get('readonly') == '1' else 2}", "Null")
+        session.handle.query(f"SET readonly = {1 if query.params.get('readonly') == '1' else 2}", "Null")
 
     def _execute(self, handle: Any, query: Query, stack: ExitStack) -> Answer:
         statement = query.statement

@@ -103,9 +103,9 @@ class Fence:
                 self._check_call(before)
             if word.text == "." and before.kind in ("word", "quoted") and _plain(before) == _OUTSIDE:
                 raise _refusal("the database default")
-            if before.key == "ENGINE":
+            if before.key == "ENGINE" and words[0].key in ("CREATE", "REPLACE"):
                 named = after if word.text == "=" else word
-                if named is not None and named.kind != "sign" and _plain(named).lower() not in _ENGINES:
+                if named is not None and named.kind in ("word", "quoted") and _plain(named).lower() not in _ENGINES:
                     raise _refusal(f"engine {named.text}")
 
     def _check_call(self, name: Token) -> None:

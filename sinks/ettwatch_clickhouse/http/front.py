@@ -68,7 +68,10 @@ class Server(ThreadingHTTPServer):
 
     def server_bind(self) -> None:
         """Bind without asking a name server for this machine's name."""
-        socketserver_bind(self)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()[:2]
+        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Give a connection a thread, if there is room."""
@@ -100,13 +103,6 @@ class Server(ThreadingHTTPServer):
         for connection in connections:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-
-
-def socketserver_bind(server: Server) -> None:
-    """Bind a server's socket and note the address."""
-    server.socket.bind(server.server_address)
-    server.server_address = server.socket.getsockname()[:2]
-    server.server_name, server.server_port = str(server.server_address[0]), int(server.server_address[1])
 
 
 class HttpFront:

@@ -54,6 +54,7 @@ class Handler(BaseHTTPRequestHandler):
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Answer a request that is no HTTP in plain text."""
         self.close_connection = True
+        self.request_version = "HTTP/1.1"  # whatever it was, the answer has a status
         self._plain(code, f"{message or 'bad request'}\n", {"Connection": "close"})
 
     def do_GET(self) -> None:

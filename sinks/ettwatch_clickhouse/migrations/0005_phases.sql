@@ -1,11 +1,12 @@
--- Phases as drawn: spans of one phase that overlap or touch, of any rank, are one row. A later version replaces the
--- row; a phase that a correction removed is a row with gone = 1.
+-- Phases as drawn: spans of one phase that overlap or touch, of any rank, are one row; background spans are one row
+-- each. A later version replaces the row; a phase that a correction removed is a row with gone = 1.
 CREATE TABLE IF NOT EXISTS phases_log
 (
     job String COMMENT 'the training run',
     attempt UInt32 COMMENT 'number of the attempt; between attempts, that of the one before',
     phase LowCardinality(String) COMMENT 'what was done: a component, or a dotted sub-stage of one',
     background Bool COMMENT 'nothing waited for it',
+    of_rank UInt32 COMMENT 'of a background phase the rank that told it, else 0',
     start DateTime64(6, 'UTC') CODEC(Delta, ZSTD(1)) COMMENT 'begin of the earliest of its spans',
     version UInt64 CODEC(Delta, ZSTD(1)) COMMENT 'version of the job summary by which the row was made',
     written UInt64 CODEC(Delta, ZSTD(1)) COMMENT 'number of the write: rises, and is about the time in microseconds since the Unix epoch',
@@ -22,7 +23,7 @@ CREATE TABLE IF NOT EXISTS phases_log
     open Bool COMMENT 'no end of it was told'
 )
 ENGINE = ReplacingMergeTree(ver)
-ORDER BY (job, attempt, phase, background, start)
+ORDER BY (job, attempt, phase, background, of_rank, start)
 SETTINGS non_replicated_deduplication_window = 1000
 COMMENT 'merged phases; ask the view phases';
 
@@ -60,8 +61,8 @@ AS SELECT
     version, final
 FROM phases_log
 ANY INNER JOIN (
-    SELECT job, attempt, phase, background, start, max(ver) AS ver
+    SELECT job, attempt, phase, background, of_rank, start, max(ver) AS ver
     FROM phases_log
-    GROUP BY job, attempt, phase, background, start
-) AS latest USING (job, attempt, phase, background, start, ver)
+    GROUP BY job, attempt, phase, background, of_rank, start
+) AS latest USING (job, attempt, phase, background, of_rank, start, ver)
 WHERE NOT gone;
