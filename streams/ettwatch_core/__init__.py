@@ -4,8 +4,9 @@ from ettwatch_core.cells import cells
 from ettwatch_core.codec import StateError, dump, load
 from ettwatch_core.rules import CELL, RULES_VERSION, Rules
 from ettwatch_core.settle import Settled, settle
+from ettwatch_core.snapshot import Snapshot, snapshot
 from ettwatch_core.state import JobState, Verdict, apply
-from ettwatch_core.summarize import Snapshot, snapshot, summarize
+from ettwatch_core.summarize import summarize
 
 __all__ = [
     "CELL",

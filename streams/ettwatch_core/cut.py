@@ -41,6 +41,8 @@ class Place(NamedTuple):
     line: int
     cut: int | None
     until: int
+    exact: bool = False
+    """Keep in-loop time by position as it is, however long the list."""
 
 
 def cut_at(state: JobState, timeline: Timeline, place: Place) -> tuple[Carry, Settled]:
@@ -85,7 +87,7 @@ def cut_at(state: JobState, timeline: Timeline, place: Place) -> tuple[Carry, Se
     for done in over:
         carry.numbers.add(done.bounds.group.number, done.bounds.group.number + 1)
     if place.cut is not None:
-        _mark(carry, line, place.cut, goes_on)
+        _mark(carry, line, place.cut, goes_on, exact=place.exact)
     attempts = _attempts_over(state.job, timeline, place, before, carry)
     if place.line > 0 and before is not None:
         carry.flags |= before.current_flags
@@ -150,7 +152,7 @@ def _split(segments: list[Segment], at: int) -> tuple[list[Segment], list[Segmen
     return first, second
 
 
-def _mark(carry: Carry, line: Line, cut: int, goes_on: Carry | None) -> None:
+def _mark(carry: Carry, line: Line, cut: int, goes_on: Carry | None, *, exact: bool) -> None:
     """Remember where the loop of the attempt stands."""
     loop, batch = line.loop, line.first_batch
     assert loop is not None
@@ -182,7 +184,8 @@ def _mark(carry: Carry, line: Line, cut: int, goes_on: Carry | None) -> None:
             carry.recovery += batch - carry.interruption
             carry.ttr.append(batch - carry.interruption)
     spent = [] if goes_on is None else goes_on.spent
-    carry.spent = thin([*spent, *(row for row in line.spent if row[3] <= carry.until)], [d[1] for d in carry.durables])
+    rows = [*spent, *(row for row in line.spent if row[3] <= carry.until)]
+    carry.spent = rows if exact else thin(rows, [d[1] for d in carry.durables])
     carry.current_flags = set() if goes_on is None else set(goes_on.current_flags)
     if any(not c[1] for c in done):
         carry.current_flags.add("rollback")
@@ -221,7 +224,8 @@ def _attempts_over(
         tally = line.tally(timeline.gpus_of(line.bounds))
         summary = attempt_summary(job, timeline, line, tally, resumed, interruption, lost)
         if spent and position is None:
-            carry.unresolved.append(Unresolved(summary, thin(spent, [d[1] for d in carry.durables])))
+            rows = spent if place.exact else thin(spent, [d[1] for d in carry.durables])
+            carry.unresolved.append(Unresolved(summary, rows))
         else:
             carry.unsaved += lost
             final.append(summary)

@@ -2,6 +2,7 @@
 
 from enum import Enum
 from hashlib import blake2b
+from typing import Protocol
 
 from ettwatch_core import records as r
 from ettwatch_core.carry import Carry
@@ -10,6 +11,13 @@ from ettwatch_core.rules import Rules
 from ettwatch_schemas import Event, component_of
 
 __all__ = ["JobState", "Verdict", "apply"]
+
+
+class Follower(Protocol):
+    """What is kept beside a state to draw it quickly, as long as new events allow."""
+
+    def follow(self, key: str | int, record: Record) -> bool:
+        """Take a new record over; ``False`` if it reaches back too far for that."""
 
 
 class Verdict(Enum):
@@ -28,7 +36,7 @@ class Verdict(Enum):
 class JobState:
     """All that is kept of one job. Opaque to callers but for ``job``, ``newest`` and ``accepted``."""
 
-    __slots__ = ("accepted", "carry", "flags", "hashed", "job", "newest", "records", "settle_from")
+    __slots__ = ("accepted", "carry", "draft", "flags", "hashed", "job", "newest", "records", "settle_from")
 
     def __init__(self, job: str) -> None:
         self.job = job
@@ -40,6 +48,8 @@ class JobState:
         """Unsettled records by event id, or, after a load, by the hash of it."""
         self.hashed = False
         self.carry: Carry | None = None
+        self.draft: Follower | None = None
+        """Made anew whenever it is missing; no part of the stored state."""
         self.flags: set[str] = set()
         self.settle_from = 0
         """Newest event from which on settling is worth a try (µs)."""
@@ -75,20 +85,23 @@ def apply(state: JobState, event: Event, rules: Rules) -> Verdict:
     ts = record[1]
     if rules.lateness is not None and ts < state.newest - rules.lateness:
         return Verdict.LATE
-    if state.carry is not None and _settled(state.carry, record, state):
+    if state.carry is not None and reaches_back(state.carry, record, state):
         return Verdict.LATE
     state.newest = max(state.newest, ts)
     state.accepted += 1
     if old is not None:
         state.flags.add("id_conflict")
         records[key] = min(old, record, key=content_key)
+        state.draft = None
         return Verdict.CONFLICT
     records[key] = record
+    if state.draft is not None and not state.draft.follow(key, record):
+        state.draft = None
     return Verdict.ACCEPTED
 
 
-def _settled(carry: Carry, record: Record, state: JobState) -> bool:
-    """Tell whether a record would change what is settled."""
+def reaches_back(carry: Carry, record: Record, state: JobState) -> bool:
+    """Tell whether a record would change what lies before the carry."""
     kind, ts, attempt = record[0], record[1], record[2]
     if ts < carry.until:
         return True

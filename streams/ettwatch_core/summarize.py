@@ -1,10 +1,10 @@
-"""From a timeline to what is published: the job's summary, its attempts, segments and phases."""
+"""From a timeline to what is published: summary, attempts, segments and phases of a job."""
 
 from typing import NamedTuple
 
 from ettwatch_core.carry import Carry
 from ettwatch_core.line import Line
-from ettwatch_core.rules import CELL, RULES_VERSION, SECOND, Rules
+from ettwatch_core.rules import RULES_VERSION, SECOND, Rules
 from ettwatch_core.spans import Cluster
 from ettwatch_core.state import JobState
 from ettwatch_core.tally import Tally, seconds
@@ -12,47 +12,17 @@ from ettwatch_core.timeline import Timeline, lay_out
 from ettwatch_core.unsaved import unsaved
 from ettwatch_schemas import EFFECTIVE, AttemptSummary, JobSummary, PhaseSpan, Segment
 
-__all__ = ["Snapshot", "snapshot", "summarize"]
-
-
-class Snapshot(NamedTuple):
-    """A job as it stands. What :func:`~ettwatch_core.settle` handed out before is not in the lists again."""
-
-    summary: JobSummary
-    attempts: list[AttemptSummary]
-    segments: list[Segment]
-    spans: list[PhaseSpan]
-    final_before: int
-    """Segments before this time (µs, a whole hour) were handed out as final; 0 where none was."""
-
-
-def snapshot(state: JobState, rules: Rules, now: int | None = None) -> Snapshot:
-    """Return summary, attempts, segments and merged phases of a job. Pure: the state does not change.
-
-    Args:
-        state: Of a job with at least one event.
-        rules: Settings.
-        now: The clock (µs); never before the newest event of the job, which is also the default.
-    """
-    timeline = lay_out(state, rules, now)
-    carry = state.carry
-    tallies = _tallies(timeline)
-    attempts = attempt_summaries(state.job, timeline, carry, tallies)
-    segments = segments_of(state.job, timeline)
-    if carry is not None:
-        segments = join_segments([*carry.partial, *segments])
-    spans = spans_of(state.job, timeline)
-    final_before = 0 if carry is None else carry.until // CELL * CELL
-    return Snapshot(_job(state, timeline, tallies), attempts, segments, spans, final_before)
+__all__ = ["summarize"]
 
 
 def summarize(state: JobState, rules: Rules, now: int | None = None) -> JobSummary:
-    """Return only the summary of a job: as :func:`snapshot`, but cheaper."""
+    """Return only the summary of a job: as :func:`~ettwatch_core.snapshot`, but cheaper for a single look."""
     timeline = lay_out(state, rules, now)
-    return _job(state, timeline, _tallies(timeline))
+    return job_summary(state, timeline, tallies_of(timeline))
 
 
-def _tallies(timeline: Timeline) -> list[Tally]:
+def tallies_of(timeline: Timeline) -> list[Tally]:
+    """Return the sums of each line."""
     return [line.tally(timeline.gpus_of(line.bounds)) for line in timeline.lines]
 
 
@@ -238,7 +208,8 @@ def count(lines: list[Line], carry: Carry | None) -> Counts:
     return Counts(tts, ttr, recovery, nof, infra, preempted, interruption)
 
 
-def _job(state: JobState, timeline: Timeline, tallies: list[Tally]) -> JobSummary:
+def job_summary(state: JobState, timeline: Timeline, tallies: list[Tally]) -> JobSummary:
+    """Return the summary of a job from the timeline of its unsettled part."""
     carry = state.carry
     lines = timeline.lines
     tally = Tally() if carry is None else carry.tally.copy()

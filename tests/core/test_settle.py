@@ -24,20 +24,17 @@ from ettwatch_core import (
     summarize,
 )
 from ettwatch_schemas import (
-    AttemptStarted,
     AttemptSummary,
     CheckpointDurable,
     Event,
-    JobSubmitted,
     PhaseEnded,
     PhaseSpan,
     PhaseStarted,
-    Progress,
     Segment,
-    TrainingStarted,
     decode_event,
 )
 from support.jobs import jobs, mangle
+from support.long import a_long_job
 
 SECOND = 1_000_000
 NO_LIMIT = Rules(lateness=None)
@@ -130,8 +127,11 @@ def no_zombies(attempt: AttemptSummary) -> AttemptSummary:
     st.integers(0, 2**32),
     st.sampled_from([5 * SECOND, 60 * SECOND, 400 * SECOND, 3600 * SECOND]),
     st.sampled_from([0, 100 * SECOND, CELL]),
+    st.sampled_from([0, SECOND, 700 * SECOND, 8 * 3600 * SECOND]),
 )
-def test_settled_or_not_it_is_the_same_job(events: list[Event], seed: int, lateness: int, every: int) -> None:
+def test_settled_or_not_it_is_the_same_job(
+    events: list[Event], seed: int, lateness: int, every: int, wait: int
+) -> None:
     rng = Random(seed)
     told = mangle(rng, within_reach(events, lateness), lateness_us=lateness)
     stream, whole = Streamed(lateness, every), JobState("job")
@@ -141,7 +141,8 @@ def test_settled_or_not_it_is_the_same_job(events: list[Event], seed: int, laten
             apply(whole, event, NO_LIMIT)
         if rng.random() < 0.05:
             stream.state = load(dump(stream.state))
-    want, got = snapshot(whole, NO_LIMIT), snapshot(stream.state, stream.rules)
+    now = whole.newest + wait
+    want, got = snapshot(whole, NO_LIMIT, now), snapshot(stream.state, stream.rules, now)
     assert got.summary.model_copy(update={"version": 0}) == want.summary.model_copy(update={"version": 0})
     assert joined([*stream.segments, *got.segments]) == want.segments
     attempts = {**stream.attempts, **{a.attempt: a for a in got.attempts}}
@@ -151,44 +152,6 @@ def test_settled_or_not_it_is_the_same_job(events: list[Event], seed: int, laten
         assert stream.segments[-1].end == got.segments[0].start
         assert got.segments[0].start == got.final_before
     assert len(cells(stream.segments).keys() & cells(got.segments).keys()) == 0
-
-
-def a_long_job(days: float, rng: Random, *, every_s: int = 15, broken: bool = False) -> list[Event]:
-    """Build a job that reports every 15 s, saves every ten minutes, and says when a checkpoint is durable."""
-    events: list[Event] = []
-    ts = 1_790_000_000_000_000
-
-    def add(cls: type, at: int, kind: str, **fields: object) -> None:
-        key = f"{rng.getrandbits(128):032x}"
-        events.append(cls(v=1, id=key, job="job", ts=at, kind=kind, **fields))
-
-    add(JobSubmitted, ts, "job_submitted", team="ads", model="m", cluster="c", gpus=64)
-    add(AttemptStarted, ts + 5 * SECOND, "attempt_started", attempt=0, gpus=64)
-    ts += 60 * SECOND
-    add(TrainingStarted, ts, "training_started", attempt=0, position=0, step=0, report_every_s=2 * every_s)
-    if broken:  # a phase that nobody ever ends
-        add(PhaseStarted, ts + SECOND, "phase_started", attempt=0, span="lost", phase="wasted_training.evaluation")
-    end = ts + int(days * 86400) * SECOND
-    position = wait = i = 0
-    while ts < end:
-        i += 1
-        ts += every_s * SECOND + rng.randrange(-50_000, 50_000)
-        position += rng.randrange(90_000, 110_000)
-        wait += rng.randrange(SECOND)
-        add(Progress, ts, "progress", attempt=0, position=position, step=40 * i, data_wait_us=wait)
-        if i % 40 == 0:
-            span = f"save-{i}"
-            add(
-                PhaseStarted,
-                ts + SECOND,
-                "phase_started",
-                attempt=0,
-                span=span,
-                phase="wasted_training.checkpoint_save",
-            )
-            add(PhaseEnded, ts + 3 * SECOND, "phase_ended", attempt=0, span=span)
-            add(CheckpointDurable, ts + 7 * SECOND, "checkpoint_durable", attempt=0, position=position, step=40 * i)
-    return events
 
 
 @pytest.mark.parametrize("broken", [False, True], ids=["sound", "with an open span"])

@@ -1,0 +1,87 @@
+"""A draft of a job: what was drawn once and new events do not reach back to is not drawn again.
+
+Settling sums up what lies behind the lateness, for good. A draft does the same, up to the newest place where the job
+can be cut, beside the state and on trial: as soon as an event reaches back beyond that place the draft is thrown away,
+and the next snapshot draws the unsettled part anew. So a snapshot of a running job costs what is new in it, and nothing
+that a snapshot says depends on whether there was a draft.
+"""
+
+from typing import Final
+
+from ettwatch_core import records as r
+from ettwatch_core.cut import cut_at
+from ettwatch_core.keep import Keep
+from ettwatch_core.place import find_place
+from ettwatch_core.records import Record
+from ettwatch_core.state import JobState, reaches_back
+from ettwatch_core.timeline import Timeline
+from ettwatch_schemas import AttemptSummary, PhaseSpan, Segment
+
+__all__ = ["Draft", "advanced"]
+
+WORTH: Final = 200
+"""Records from which on a (further) cut is worth its cost."""
+
+
+class Draft:
+    """A copy of the state, cut at a newer place, and what lies before that place."""
+
+    __slots__ = ("attempts", "segments", "spans", "state")
+
+    def __init__(self, job: str) -> None:
+        self.state = JobState(job)
+        self.segments: list[Segment] = []
+        self.attempts: list[AttemptSummary] = []
+        self.spans: list[PhaseSpan] = []
+
+    def follow(self, key: str | int, record: Record) -> bool:
+        """Take a new record over; ``False`` if it reaches back too far for that."""
+        carry = self.state.carry
+        assert carry is not None
+        kind, attempt = record[0], record[2]
+        if record[1] <= carry.until or kind == r.SUBMIT or reaches_back(carry, record, self.state):
+            return False
+        if 0 <= attempt != carry.fixed.number:
+            return False  # an old attempt speaks, or a new one tells where it goes on from
+        if kind == r.PHASE_END and not self._begun(record[3], record[4], carry.until):
+            return False
+        if kind == r.PHASE_START and record[6] is not None and not self._begun(record[3], record[6], carry.until):
+            return False
+        self.state.records[key] = record
+        return True
+
+    def _begun(self, rank: int, span: str, since: int) -> bool:
+        """Tell whether a span is known to have begun behind the cut."""
+        return any(
+            rec[0] == r.PHASE_START and rec[3] == rank and rec[4] == span and rec[1] > since
+            for rec in self.state.records.values()
+        )
+
+
+def advanced(state: JobState, draft: Draft | None, timeline: Timeline) -> Draft | None:
+    """Return a draft cut as late as possible, or the one given where a cut is not worth it.
+
+    Args:
+        state: The job; its own records are not touched.
+        draft: The draft so far.
+        timeline: Of the unsettled part of the draft, else of the state.
+    """
+    base = state if draft is None else draft.state
+    if len(base.records) < WORTH:
+        return draft
+    place = find_place(timeline, base, state.newest + 1, patience=True)
+    if place is None:
+        return draft
+    carry, before = cut_at(base, timeline, place._replace(exact=True))
+    keep = Keep(timeline, place, state.newest + 1, state.newest + 1)
+    new = Draft(state.job)
+    new.state.records = {key: rec for key, rec in base.records.items() if keep(rec)}
+    if any(keep.zombie(rec) for rec in base.records.values()):
+        carry.flags.add("zombie")
+    new.state.carry = carry
+    if draft is not None:
+        new.segments, new.attempts, new.spans = draft.segments, draft.attempts, draft.spans
+    new.segments = [*new.segments, *before.segments]
+    new.attempts = [*new.attempts, *before.attempts]
+    new.spans = [*new.spans, *before.spans]
+    return new

@@ -1,0 +1,56 @@
+"""A job as it stands, with everything that is published of it."""
+
+from typing import NamedTuple
+
+from ettwatch_core.draft import Draft, advanced
+from ettwatch_core.rules import CELL, Rules
+from ettwatch_core.state import JobState
+from ettwatch_core.summarize import attempt_summaries, job_summary, join_segments, segments_of, spans_of, tallies_of
+from ettwatch_core.timeline import lay_out
+from ettwatch_schemas import AttemptSummary, JobSummary, PhaseSpan, Segment
+
+__all__ = ["Snapshot", "snapshot"]
+
+
+class Snapshot(NamedTuple):
+    """A job as it stands. What :func:`~ettwatch_core.settle` handed out before is not in the lists again."""
+
+    summary: JobSummary
+    attempts: list[AttemptSummary]
+    segments: list[Segment]
+    spans: list[PhaseSpan]
+    final_before: int
+    """Segments before this time (µs, a whole hour) were handed out as final; 0 where none was."""
+
+
+def snapshot(state: JobState, rules: Rules, now: int | None = None) -> Snapshot:
+    """Return summary, attempts, segments and merged phases of a job.
+
+    What it says is a function of the events and ``now``. The next snapshot of the same state costs less.
+
+    Args:
+        state: Of a job with at least one event. Only its draft changes.
+        rules: Settings.
+        now: The clock (µs); never before the newest event of the job, which is also the default.
+    """
+    draft = state.draft if isinstance(state.draft, Draft) else None
+    base = state
+    if draft is not None:
+        base = draft.state
+        base.newest, base.accepted, base.flags = state.newest, state.accepted, state.flags
+    timeline = lay_out(base, rules, now)
+    carry = base.carry
+    tallies = tallies_of(timeline)
+    attempts = attempt_summaries(state.job, timeline, carry, tallies)
+    segments = segments_of(state.job, timeline)
+    if carry is not None:
+        segments = join_segments([*carry.partial, *segments])
+    spans = spans_of(state.job, timeline)
+    summary = job_summary(base, timeline, tallies)
+    if draft is not None:
+        attempts = sorted([*draft.attempts, *attempts], key=lambda row: row.attempt)
+        segments = join_segments([*draft.segments, *segments])
+        spans = sorted([*draft.spans, *spans], key=lambda row: (row.start, row.end, row))
+    state.draft = advanced(state, draft, timeline)
+    final_before = 0 if state.carry is None else state.carry.until // CELL * CELL
+    return Snapshot(summary, attempts, segments, spans, final_before)

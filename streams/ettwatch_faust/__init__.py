@@ -1,0 +1,24 @@
+"""The stream side on Kafka: its topics, and how its brokers are reached.
+
+Everything public is importable from here.
+"""
+
+from ettwatch_faust.brokers import VARIABLES, Access, BrokersError, admin
+from ettwatch_faust.check import Finding, Seen, check
+from ettwatch_faust.topics import Names, SettingError, TopicSettings, TopicSpec, names, plan
+
+__all__ = [
+    "VARIABLES",
+    "Access",
+    "BrokersError",
+    "Finding",
+    "Names",
+    "Seen",
+    "SettingError",
+    "TopicSettings",
+    "TopicSpec",
+    "admin",
+    "check",
+    "names",
+    "plan",
+]
