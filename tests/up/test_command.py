@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from ettwatch_app import datafolder
 from ettwatch_app.commands.up import up
 from ettwatch_app.datafolder import DataFolder, FolderError, FolderInUse, Ownership
-from ettwatch_app.up.settings import SETTINGS, parse_duration, parse_lateness, parse_listen
+from ettwatch_app.up.settings import SETTINGS, parse_interval, parse_lateness, parse_listen
 from up.world import SDK_NAME, beats
 
 COMMAND = [str(Path(sys.executable).with_name("ettwatch")), "up"]
@@ -236,7 +236,7 @@ def test_wrong_options_are_told(option: str, value: str, told: str) -> None:
 
 
 def test_durations_and_addresses() -> None:
-    assert [parse_duration(text) for text in ("90", "500ms", "5s", "10m", "6h", "1.5d")] == [
+    assert [parse_interval(text) for text in ("90", "500ms", "5s", "10m", "6h", "1.5d")] == [
         *(90_000_000, 500_000, 5_000_000, 600_000_000, 21_600_000_000, 129_600_000_000)
     ]
     assert parse_lateness("none") is None

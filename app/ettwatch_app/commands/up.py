@@ -10,7 +10,7 @@ from ettwatch_app.up.settings import (
     SECOND,
     SETTINGS,
     UpSettings,
-    parse_duration,
+    parse_interval,
     parse_lateness,
     parse_listen,
 )
@@ -43,11 +43,11 @@ def _parsed(parse: Callable[[str], T]) -> Callable[[click.Context, click.Paramet
 @_option("--data", type=click.Path(file_okay=False))
 @_option("--spool", type=click.Path(file_okay=False), multiple=True)
 @_option("--listen", default="127.0.0.1:8123", callback=_parsed(parse_listen), metavar="HOST:PORT")
-@_option("--interval", default="5s", callback=_parsed(parse_duration), metavar="TIME")
+@_option("--interval", default="5s", callback=_parsed(parse_interval), metavar="TIME")
 @_option("--lateness", default="6h", callback=_parsed(parse_lateness), metavar="TIME")
 @_option("--log-format", default="text", type=click.Choice(["text", "json"]))
 @_option("--once", is_flag=True)
-@_option("--for", "stop_after", callback=_parsed(parse_duration), metavar="TIME")
+@_option("--for", "stop_after", callback=_parsed(parse_interval), metavar="TIME")
 @click.pass_context
 def up(
     context: click.Context,

@@ -9,16 +9,17 @@ from pathlib import Path
 from ettwatch.settings import VARIABLES, read
 from ettwatch_app.doctor.finding import Finding
 from ettwatch_app.owners import OwnersError, find_owners
-from ettwatch_app.up.settings import SETTINGS, parse_duration, parse_lateness, parse_listen
+from ettwatch_app.up.settings import SETTINGS, parse_interval, parse_lateness, parse_listen
 from ettwatch_schemas import COMPONENTS
 
 OWN_VARIABLES = {
     "ETTWATCH_OWNERS": "the ownership file",
     "ETTWATCH_KAFKA": "the Kafka brokers, HOST:PORT with commas between them",
+    "ETTWATCH_FAILPOINT": "where `up` kills itself, for tests",
 }
 _PARSERS = {
     "ETTWATCH_LISTEN": parse_listen,
-    "ETTWATCH_INTERVAL": parse_duration,
+    "ETTWATCH_INTERVAL": parse_interval,
     "ETTWATCH_LATENESS": parse_lateness,
 }
 

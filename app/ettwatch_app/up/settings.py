@@ -1,9 +1,10 @@
 """Every setting of `ettwatch up`, in one place. The command's options are made from `SETTINGS`."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
+
+from ettwatch_app.times import parse_duration
 
 SECOND: Final = 1_000_000
 MINUTE: Final = 60 * SECOND
@@ -121,30 +122,24 @@ class UpSettings:
     limits: Limits = Limits()
 
 
-_UNITS: Final[Mapping[str, int]] = {"ms": 1_000, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "": SECOND}
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
-def parse_duration(text: str) -> int:
-    """Return a duration such as `90`, `500ms`, `5s`, `10m`, `6h` or `1.5d` in microseconds; a bare number is seconds.
+def parse_interval(text: str) -> int:
+    """Return a positive duration in microseconds.
 
     Raises:
         ValueError: It is no positive duration.
     """
-    number = text.strip().rstrip("abcdefghijklmnopqrstuvwxyz")
-    unit = text.strip()[len(number) :]
-    try:
-        value = round(float(number) * _UNITS[unit])
-    except (ValueError, KeyError, OverflowError):
-        value = 0
-    if value <= 0:
-        raise ValueError(f"{text!r} is no duration; write a positive number and ms, s, m, h or d, such as 5s or 6h")
+    value = parse_duration(text)
+    if not value:
+        raise ValueError(f"{text!r} is no duration to wait; write one above 0, like 5s or 500ms")
     return value
 
 
 def parse_lateness(text: str) -> int | None:
     """Return a duration in microseconds, or None for `none`."""
-    return None if text.strip().lower() == "none" else parse_duration(text)
+    return None if text.strip().lower() == "none" else parse_interval(text)
 
 
 def parse_listen(text: str) -> tuple[str, int] | None:
