@@ -26,13 +26,15 @@ WORTH: Final = 200
 class Draft:
     """A copy of the state, cut at a newer place, and what lies before that place."""
 
-    __slots__ = ("attempts", "segments", "spans", "state")
+    __slots__ = ("attempts", "parents", "segments", "spans", "state")
 
     def __init__(self, job: str) -> None:
         self.state = JobState(job)
         self.segments: list[Segment] = []
         self.attempts: list[AttemptSummary] = []
         self.spans: list[PhaseSpan] = []
+        self.parents: set[tuple[int, str]] = set()
+        """Rank and span of what was named as a parent."""
 
     def follow(self, key: str | int, record: Record) -> bool:
         """Take a new record over; ``False`` if it reaches back too far for that."""
@@ -45,10 +47,17 @@ class Draft:
             return False  # an old attempt speaks, or a new one tells where it goes on from
         if kind == r.PHASE_END and not self._begun(record[3], record[4], carry.until):
             return False
-        if kind == r.PHASE_START and record[6] is not None and not self._begun(record[3], record[6], carry.until):
+        if kind == r.PHASE_START and not self._fits_in(record, carry.until):
             return False
         self.state.records[key] = record
         return True
+
+    def _fits_in(self, start: Record, since: int) -> bool:
+        """Tell whether a new span neither names a parent before the cut nor was named by a child there."""
+        rank, span, parent = start[3], start[4], start[6]
+        if (rank, span) in self.parents:
+            return False
+        return parent is None or self._begun(rank, parent, since)
 
     def _begun(self, rank: int, span: str, since: int) -> bool:
         """Tell whether a span is known to have begun behind the cut."""
@@ -79,8 +88,10 @@ def advanced(state: JobState, draft: Draft | None, timeline: Timeline) -> Draft 
     if any(keep.zombie(rec) for rec in base.records.values()):
         carry.flags.add("zombie")
     new.state.carry = carry
+    new.parents = {(rec[3], rec[6]) for rec in base.records.values() if rec[0] == r.PHASE_START and rec[6] is not None}
     if draft is not None:
         new.segments, new.attempts, new.spans = draft.segments, draft.attempts, draft.spans
+        new.parents |= draft.parents
     new.segments = [*new.segments, *before.segments]
     new.attempts = [*new.attempts, *before.attempts]
     new.spans = [*new.spans, *before.spans]

@@ -4,7 +4,7 @@ Everything public is importable from here.
 """
 
 from ettwatch_faust.brokers import VARIABLES, Access, BrokersError, admin
-from ettwatch_faust.check import Finding, Seen, check
+from ettwatch_faust.check import Finding, Seen, check, clash
 from ettwatch_faust.topics import Names, SettingError, TopicSettings, TopicSpec, names, plan
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "TopicSpec",
     "admin",
     "check",
+    "clash",
     "names",
     "plan",
 ]

@@ -162,7 +162,7 @@ def _why(access: Access, said: str, error: Exception, *, connected: bool) -> str
     login = access.protocol.startswith("SASL")
     if "Handshake failed" in said:
         reason = "the encrypted connection was not made; check the port, ETTWATCH_KAFKA_SECURITY and ETTWATCH_KAFKA_CA"
-    elif "SaslAuthenticationFailed" in said or ("disconnected" in said and login):
+    elif "SaslAuthenticationFailed" in said or ("socket disconnected" in said and login):
         reason = (
             f"they do not let {access.user!r} in (by {access.mechanism}); "
             "check ETTWATCH_KAFKA_USER, ETTWATCH_KAFKA_PASSWORD and ETTWATCH_KAFKA_MECHANISM"
@@ -175,7 +175,7 @@ def _why(access: Access, said: str, error: Exception, *, connected: bool) -> str
         reason = "nothing listens there; is the broker up, the port right?"
     elif "DNS" in said:
         reason = "there is no such host; is the name right?"
-    elif "disconnected" in said:
+    elif "socket disconnected" in said:
         reason = "they hang up; does this port want encryption or a login? Check ETTWATCH_KAFKA_SECURITY"
     else:
         reason = "they do not answer in time; is this a Kafka port, and the network open?"

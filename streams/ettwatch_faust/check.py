@@ -65,13 +65,31 @@ def check(view: Mapping[str, Seen], plan: Sequence[TopicSpec]) -> list[Finding]:
     for spec in plan:
         seen = view.get(spec.name)
         if seen is None:
-            found.append(Finding(spec.name, "missing", "", _count(spec.partitions, "partition"), "ettwatch topics create"))
+            found.append(
+                Finding(spec.name, "missing", "", _count(spec.partitions, "partition"), "ettwatch topics create")
+            )
             continue
         wrong = [*_amounts(spec, seen), *_configs(spec, seen.configs)]
         if spec.shared and seen.partitions >= spec.partitions and seen.partitions != counts[leader]:
             wrong.append(_differs(spec.name, seen.partitions, leader, counts[leader]))
         found += wrong or [Finding(spec.name, "ok", _size(seen))]
     return found
+
+
+def clash(view: Mapping[str, Seen], plan: Sequence[TopicSpec]) -> str | None:
+    """Say why the missing topics must not be created as planned; None where they may.
+
+    Topics with the key `job` that are there and those to come would have different numbers of partitions.
+    """
+    shared = [spec for spec in plan if spec.shared]
+    for spec in shared:
+        seen = view.get(spec.name)
+        if seen is not None and seen.partitions != spec.partitions and any(each.name not in view for each in shared):
+            return (
+                f"{spec.name} is there with {_count(seen.partitions, 'partition')}, not {spec.partitions}; create the "
+                f"others with --partitions {seen.partitions}, or delete all topics of the prefix first"
+            )
+    return None
 
 
 def _size(seen: Seen) -> str:
@@ -102,7 +120,7 @@ def _amounts(spec: TopicSpec, seen: Seen) -> list[Finding]:
                 "too_few_partitions",
                 str(seen.partitions),
                 f"at least {spec.partitions}",
-                f"settle for it (--partitions {seen.partitions}), or delete all topics of this prefix and create them anew"
+                f"settle for it (--partitions {seen.partitions}), or delete all topics of the prefix and create them anew"
                 if spec.shared
                 else f"kafka-topics.sh --alter --topic {spec.name} --partitions {spec.partitions}",
             )

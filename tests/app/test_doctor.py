@@ -1,6 +1,7 @@
 """What the doctor finds."""
 
 import json
+import os
 import shutil
 import socket
 import tempfile
@@ -156,10 +157,10 @@ def test_an_up_that_lives_but_does_not_answer(data: Path) -> None:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
     with Ownership(folder, "ettwatch up"):
-        announce(folder, UpInfo(1, f"http://127.0.0.1:{port}", "2026-01-01T00:00:00Z", (str(spool),)))
+        announce(folder, UpInfo(os.getpid(), f"http://127.0.0.1:{port}", "2026-01-01T00:00:00Z", (str(spool),)))
         assert "does not answer" in only(found(data, "up", "fail")).what
         assert "followed by `ettwatch up`" in only(found(data, "spool")).what
-        announce(folder, UpInfo(1, None, "2026-01-01T00:00:00Z", ()))
+        announce(folder, UpInfo(os.getpid(), None, "2026-01-01T00:00:00Z", ()))
         assert "serves no HTTP" in only(found(data, "up", "ok")).what
         assert "nobody reads" in only(found(data, "spool", "warn")).what
     assert "no `ettwatch up` lives here" in only(found(data, "up", "ok")).what

@@ -28,7 +28,7 @@ def drawn_anew(state: JobState, rules: Rules, now: int | None) -> object:
 
 
 @given(
-    st.one_of(jobs(), jobs(size="medium")),
+    jobs(),
     st.integers(0, 2**32),
     st.sampled_from([None, 5 * SECOND, 400 * SECOND, 7200 * SECOND]),
     st.sampled_from([0, SECOND, 700 * SECOND, 8 * 3600 * SECOND]),
