@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 ALLOWED_SKIPS = re.compile(r"needs (macOS|Docker|a GPU|a user other than root)\b")
 
 # A shell that has run a job, or runs under Slurm or torchrun, must not change what a test sees.
-FOREIGN = re.compile(r"ETTWATCH_|SLURM_|TORCHELASTIC_|(LOCAL_|GROUP_)?(RANK|WORLD_SIZE)$|MASTER_(ADDR|PORT)$")
+FOREIGN = re.compile(r"ETTWATCH_(?!TEST_)|SLURM_|TORCHELASTIC_|(LOCAL_|GROUP_)?(RANK|WORLD_SIZE)$|MASTER_(ADDR|PORT)$")
 for name in [name for name in os.environ if FOREIGN.match(name)]:
     del os.environ[name]
 

@@ -6,6 +6,7 @@ and the next snapshot draws the unsettled part anew. So a snapshot of a running 
 that a snapshot says depends on whether there was a draft.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from ettwatch_core import records as r
@@ -67,6 +68,10 @@ class Draft:
         )
 
 
+def _parents(recs: Iterable[Record]) -> set[tuple[int, str]]:
+    return {(rec[3], rec[6]) for rec in recs if rec[0] == r.PHASE_START and rec[6] is not None}
+
+
 def advanced(state: JobState, draft: Draft | None, timeline: Timeline) -> Draft | None:
     """Return a draft cut as late as possible, or the one given where a cut is not worth it.
 
@@ -88,10 +93,13 @@ def advanced(state: JobState, draft: Draft | None, timeline: Timeline) -> Draft 
     if any(keep.zombie(rec) for rec in base.records.values()):
         carry.flags.add("zombie")
     new.state.carry = carry
-    new.parents = {(rec[3], rec[6]) for rec in base.records.values() if rec[0] == r.PHASE_START and rec[6] is not None}
+    new.parents = _parents(rec for rec in base.records.values() if not keep(rec))
     if draft is not None:
         new.segments, new.attempts, new.spans = draft.segments, draft.attempts, draft.spans
         new.parents |= draft.parents
+    begun = {(rec[3], rec[4]) for rec in new.state.records.values() if rec[0] == r.PHASE_START}
+    if begun & new.parents or _parents(new.state.records.values()) - begun:
+        return draft  # a child and its parent would come apart
     new.segments = [*new.segments, *before.segments]
     new.attempts = [*new.attempts, *before.attempts]
     new.spans = [*new.spans, *before.spans]

@@ -120,7 +120,7 @@ def _amounts(spec: TopicSpec, seen: Seen) -> list[Finding]:
                 "too_few_partitions",
                 str(seen.partitions),
                 f"at least {spec.partitions}",
-                f"settle for it (--partitions {seen.partitions}), or delete all topics of the prefix and create them anew"
+                f"settle for it (--partitions {seen.partitions}), or delete all topics of the prefix, then create them"
                 if spec.shared
                 else f"kafka-topics.sh --alter --topic {spec.name} --partitions {spec.partitions}",
             )

@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
@@ -33,7 +33,7 @@ class Reply(NamedTuple):
 
 @pytest.fixture(scope="module")
 def front(engine: EmbeddedStore) -> Iterator[HttpFront]:
-    with serve(engine, limits=Limits(body_bytes=1 << 20, query_s=2.0, idle_s=1.5, connections=8)) as running:
+    with serve(engine, limits=Limits(body_bytes=1 << 20, query_s=1.0, idle_s=1.5, connections=8)) as running:
         yield running
 
 
@@ -65,6 +65,15 @@ def talk(front: HttpFront, sent: bytes, *, shut: bool = False) -> bytes:
         while piece := connection.recv(65536):
             read += piece
         return read
+
+
+def eventually(works: Callable[[], bool]) -> bool:
+    """Whether something works at last: threads start and end when the machine lets them."""
+    for _ in range(50):
+        if works():
+            return True
+        time.sleep(0.1)
+    return False
 
 
 def test_ping_and_root(front: HttpFront) -> None:
@@ -121,7 +130,7 @@ def test_formats(front: HttpFront, query: str, params: dict[str, Any], form: str
         ("", 400, "62"),
         ("-- only words", 400, "62"),
         ("SELECT 1; SELECT 2", 400, "62"),
-        ("SELECT sleep(3)", 408, "159"),
+        ("SELECT sleep(2)", 408, "159"),
         ("SELECT * FROM file('/etc/passwd', 'LineAsString')", 403, "497"),
         ("SELECT 1 INTO OUTFILE '/tmp/x'", 500, "358"),
         ("SELECT 1 FORMAT NoSuchFormat", 400, "73"),
@@ -280,7 +289,7 @@ def test_clients_that_say_nothing_more_are_let_go(front: HttpFront) -> None:
     for sent in (b"", b"GET / HT", b"POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\nSELECT"):
         read = talk(front, sent)
         assert b"200 OK" not in read
-    assert 3 < time.monotonic() - begun < 10
+    assert 3 < time.monotonic() - begun < 30
     assert ask(front, query="SELECT 1").body == b"1\n"
 
 
@@ -290,21 +299,18 @@ def test_a_client_that_goes_away_in_its_answer_hurts_nobody(front: HttpFront) ->
             query = quote("SELECT number FROM numbers(100000000)")
             connection.sendall(f"GET /?query={query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
             connection.recv(10)
-    assert ask(front, query="SELECT 1").body == b"1\n"
+    assert eventually(lambda: ask(front, query="SELECT 1").body == b"1\n")
 
 
-def test_beyond_the_limit_of_connections_clients_are_told_to_come_back(front: HttpFront) -> None:
-    held = [socket.create_connection(("127.0.0.1", front.port)) for _ in range(8)]
-    time.sleep(0.3)
-    try:
+def test_beyond_the_limit_of_connections_clients_are_told_to_come_back(engine: EmbeddedStore) -> None:
+    with serve(engine, limits=Limits(connections=4)) as front:
+        held = [socket.create_connection(("127.0.0.1", front.port)) for _ in range(4)]
         refused = talk(front, b"")
         assert refused.startswith(b"HTTP/1.1 503 ")
         assert b"Retry-After: 1" in refused
-    finally:
         for connection in held:
             connection.close()
-    time.sleep(0.3)
-    assert ask(front, query="SELECT 1").body == b"1\n"
+        assert eventually(lambda: ask(front, query="SELECT 1").body == b"1\n")
 
 
 def test_old_clients_get_a_plain_stream(front: HttpFront) -> None:
@@ -319,11 +325,17 @@ def test_sessions_end(engine: EmbeddedStore, front: HttpFront) -> None:
     assert ask(front, body=b"SET max_block_size = 55", session_id="one").status == 200
     assert ask(front, query="SELECT getSetting('max_block_size')", session_id="one").body == b"55\n"
     assert ask(front, query="SELECT 1", session_id="x", session_timeout="soon").code == "374"
-    slow = threading.Thread(target=lambda: ask(front, query="SELECT sleep(1)", session_id="one"))
-    slow.start()
-    time.sleep(0.4)
-    assert ask(front, query="SELECT 1", session_id="one").code == "373"
-    slow.join()
+
+    def asked_meanwhile() -> bool:
+        slow = threading.Thread(target=lambda: ask(front, query="SELECT sleep(0.5)", session_id="one"))
+        slow.start()
+        codes = set()
+        while slow.is_alive():
+            codes.add(ask(front, query="SELECT 1", session_id="one").code)
+        slow.join()
+        return "373" in codes
+
+    assert eventually(asked_meanwhile)
 
 
 def test_a_session_that_is_over_is_forgotten(engine: EmbeddedStore) -> None:

@@ -106,11 +106,11 @@ def shuffled(rng: Random, events: list[Event]) -> list[Event]:
     return sorted([*out, *rng.sample(out, len(out) // 10)], key=out.index)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_life_with_crashes_then_a_run_of_everything_then_a_rebuild(embedded: Store, seed: int) -> None:
     rng = Random(seed)
     clock = StoppedClock()
-    events = stretched(random_job(rng, f"job-{seed}", size="medium"))
+    events = stretched(random_job(rng, f"job-{seed}"))
     life = Life(embedded, rng, shuffled(rng, events), clock)
     right = life.live()
     stored = read_truth(embedded, life.job)

@@ -1,6 +1,6 @@
 """The writer against a ClickHouse that fails: delay, but no loss and no doubles."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 import pytest
@@ -12,6 +12,8 @@ from support.story import Story
 
 Fault = Callable[[Callable[[], object]], object]
 
+CALLS = 9
+"""What the writer asks of the store to bring one new job in: four look-ups and five inserts."""
 AWAY = StoreUnavailable("away")
 FULL = StoreError("cannot insert into x: no space left on device; the disk is full", 243)
 
@@ -39,18 +41,19 @@ def all_there(store: Store, *stories: Story) -> None:
 
 
 @pytest.mark.parametrize("fault", [before(AWAY), after(AWAY)], ids=["before", "after"])
-@pytest.mark.parametrize("call", range(9))
-def test_one_failed_call_costs_one_pause(embedded: Store, fault: Fault, call: int) -> None:
-    faulty = FaultyStore(embedded)
-    clock = StoppedClock()
-    writer = writer_on(faulty, clock)
-    tell(writer, story())
-    faulty.plan = [None] * call + [fault]
-    writer.flush()
-    assert not faulty.plan
-    assert clock.slept == [1.0]
-    assert writer.pending == 0
-    all_there(embedded, story())
+def test_one_failed_call_costs_one_pause(embedded: Store, fault: Fault) -> None:
+    stories = [story(f"job-{call}") for call in range(CALLS)]
+    for call, told in enumerate(stories):
+        faulty = FaultyStore(embedded)
+        clock = StoppedClock()
+        writer = writer_on(faulty, clock)
+        tell(writer, told)
+        faulty.plan = [None] * call + [fault]
+        writer.flush()
+        assert not faulty.plan
+        assert clock.slept == [1.0]
+        assert writer.pending == 0
+    all_there(embedded, *stories)
 
 
 def test_a_long_absence_is_waited_for_with_growing_pauses(embedded: Store) -> None:
@@ -85,24 +88,32 @@ class _Nowhere(FaultyStore):
         raise StoreUnavailable("away")
 
 
-@pytest.mark.parametrize("error", [AWAY, FULL, StoreError("refused", 62)], ids=["away", "full", "refused"])
-@pytest.mark.parametrize("call", range(9))
-def test_what_could_not_be_written_is_kept_and_written_later(embedded: Store, error: StoreError, call: int) -> None:
-    faulty = FaultyStore(embedded)
-    clock = StoppedClock()
-    writer = writer_on(faulty, clock, patience_s=0.0)
-    tell(writer, story())
-    faulty.plan = [None] * call + [before(error)]
-    with pytest.raises(type(error)) as caught:
+@pytest.mark.parametrize(
+    ("error", "calls"),
+    [(AWAY, range(CALLS)), (FULL, (4, 7)), (StoreError("refused", 62), (0, 8))],
+    ids=["away", "full", "refused"],
+)
+def test_what_could_not_be_written_is_kept_and_written_later(
+    embedded: Store, error: StoreError, calls: Sequence[int]
+) -> None:
+    stories = []
+    for call in calls:
+        first, second = story(f"first-{call}"), story(f"second-{call}")
+        stories += [first, second]
+        faulty = FaultyStore(embedded)
+        clock = StoppedClock()
+        writer = writer_on(faulty, clock, patience_s=0.0)
+        tell(writer, first)
+        faulty.plan = [None] * call + [before(error)]
+        with pytest.raises(type(error)) as caught:
+            writer.flush()
+        assert caught.value is error
+        assert clock.slept == []
+        assert writer.pending > 0
+        tell(writer, second)  # more may come in meanwhile
         writer.flush()
-    assert caught.value is error
-    assert clock.slept == []
-    assert writer.pending > 0
-    # More may come in meanwhile.
-    tell(writer, story("k"))
-    writer.flush()
-    assert writer.pending == 0
-    all_there(embedded, story(), story("k"))
+        assert writer.pending == 0
+    all_there(embedded, *stories)
 
 
 def test_a_full_disk_leaves_nothing_half_visible(embedded: Store) -> None:

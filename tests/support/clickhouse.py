@@ -44,7 +44,9 @@ def read_truth(store: Store, job: str) -> Truth | None:
         return None
     assert len(summaries) == 1
     spans = rows(
-        "phases", [_SPAN.get(name, name) for name in PhaseSpan._fields], "attempt, start, end, phase, background"
+        "phases",
+        [_SPAN.get(name, name) for name in PhaseSpan._fields],
+        "attempt, start, end, phase, background, last_rank",
     )
     return Truth(
         summaries[0],

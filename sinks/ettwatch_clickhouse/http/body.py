@@ -29,8 +29,8 @@ class Body:
         self._length = length
         self._chunked = chunked
         self._limit = limit
-        self._wire = self._limited(self._chunks() if chunked else self._plain())
-        self._pieces = self._limited(decompressed(self._wire, encoding))
+        self._wire = self._chunks() if chunked else self._plain()
+        self._pieces = self._limited(decompressed(self._limited(self._wire), encoding))
         self.ended = not chunked and not length
         """Everything was read from the connection."""
 

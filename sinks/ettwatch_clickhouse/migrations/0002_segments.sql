@@ -47,5 +47,5 @@ AS SELECT
     toInt64(l) * g AS gpu_us,
     (toInt64(l) * g) / 1000000 AS gpu_s
 FROM segments_log
-ANY INNER JOIN (SELECT job, cell, max(ver) AS ver FROM segments_log GROUP BY job, cell) AS latest USING (job, cell, ver)
+ANY INNER JOIN (SELECT job, cell, max(ver) AS ver FROM segments_log GROUP BY job, cell SETTINGS optimize_aggregation_in_order = 1) AS latest USING (job, cell, ver)
 ARRAY JOIN segments_log.attempt AS a, segments_log.stage AS s, segments_log.start_us AS b, segments_log.length_us AS l, segments_log.gpus AS g;
