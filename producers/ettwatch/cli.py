@@ -18,6 +18,7 @@ _SUMMARIES: Final = {
     "report": "Show where the time of a job went, and whose it is.",
     "run": "Run a command and record how each attempt of it starts and ends.",
     "sql": "Ask the tables a question in SQL.",
+    "topics": "Create the topics on the Kafka brokers, or check them.",
     "up": "Follow the spool folder, keep the tables up to date and serve them.",
 }
 

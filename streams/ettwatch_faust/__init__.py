@@ -3,12 +3,13 @@
 Everything public is importable from here.
 """
 
-from ettwatch_faust.brokers import VARIABLES, Access, BrokersError, admin
+from ettwatch_faust.brokers import BROKER_VARIABLES, Access, BrokersError, admin
 from ettwatch_faust.check import Finding, Seen, check, clash
-from ettwatch_faust.topics import Names, SettingError, TopicSettings, TopicSpec, names, plan
+from ettwatch_faust.topics import TOPIC_VARIABLES, Names, SettingError, TopicSettings, TopicSpec, names, plan
 
 __all__ = [
-    "VARIABLES",
+    "BROKER_VARIABLES",
+    "TOPIC_VARIABLES",
     "Access",
     "BrokersError",
     "Finding",

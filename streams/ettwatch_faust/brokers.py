@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
 
-VARIABLES: Final[Mapping[str, str]] = {
+BROKER_VARIABLES: Final[Mapping[str, str]] = {
     "ETTWATCH_KAFKA": "the Kafka brokers, HOST:PORT with commas between them",
     "ETTWATCH_KAFKA_SECURITY": "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL",
     "ETTWATCH_KAFKA_CA": "file with the certificates that sign those of the brokers",

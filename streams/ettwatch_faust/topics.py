@@ -22,6 +22,14 @@ _PREFIX: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
 _MAX_PREFIX: Final = 100
 
 
+TOPIC_VARIABLES: Final[Mapping[str, str]] = {
+    "ETTWATCH_TOPIC_PREFIX": "what the names of the topics begin with",
+    "ETTWATCH_PARTITIONS": "partitions of each topic with the key job",
+    "ETTWATCH_REPLICATION": "copies of each partition",
+}
+"""Every variable that says what a site chooses of its topics."""
+
+
 class SettingError(ValueError):
     """A setting that cannot be. The message says which, why, and what to do."""
 

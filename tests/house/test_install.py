@@ -60,7 +60,7 @@ def test_base_runs_a_command_and_speaks_for_it(base: Environment, tmp_path: Path
     assert {"attempt_started", "attempt_ended", "job_ended"} <= set(kinds)
 
 
-@pytest.mark.parametrize("command", ["replay", "report", "up", "sql", "doctor", "demo", "rebuild"])
+@pytest.mark.parametrize("command", ["replay", "report", "up", "sql", "doctor", "demo", "rebuild", "topics"])
 def test_base_names_the_extra_that_a_command_needs(base: Environment, events: str, command: str) -> None:
     done = base.run("ettwatch", command, *{"replay": [events], "sql": ["SELECT 1"]}.get(command, []))
     assert done.returncode == 2

@@ -10,7 +10,9 @@ PACKAGES = (
     "schemas/ettwatch_schemas",
     "producers/ettwatch",
     "producers/ettwatch_trainer",
+    "producers/ettwatch_sim",
     "streams/ettwatch_core",
+    "streams/ettwatch_faust",
     "sinks/ettwatch_clickhouse",
     "app/ettwatch_app",
 )

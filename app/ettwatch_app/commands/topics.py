@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
+from rich.table import Table
+from rich.text import Text
 
-from ettwatch_app.commands._shared import SOME_REJECTED, Command, Refused, ends_cleanly, format_option
-from ettwatch_app.render import print_table, stdout_console, write_json
+from ettwatch_app.commands._shared import DONE, SOME_REJECTED, Command, Refused, ends_cleanly, format_option
+from ettwatch_app.render import clean, show, stdout_console, write_json
 
 if TYPE_CHECKING:
     from ettwatch_faust import Access, Finding, Seen, TopicSettings, TopicSpec
@@ -70,7 +72,12 @@ def create(form: str, timeout: float, **told: Any) -> None:
     made: list[str] = []
 
     def work(client: Any) -> list["Finding"]:
-        missing = [spec for spec in plan if spec.name not in _view(client, plan)]
+        from ettwatch_faust import clash
+
+        view = _view(client, plan)
+        if (why := clash(view, plan)) is not None:
+            raise Refused(why)
+        missing = [spec for spec in plan if spec.name not in view]
         if missing:
             _create(client, missing)
             made.extend(spec.name for spec in missing)
@@ -175,6 +182,7 @@ def _refuse(topic: Mapping[str, Any]) -> NoReturn:
 
 
 def _show(findings: Sequence["Finding"], made: Sequence[str], form: str) -> None:
+    """Write the findings, and leave with the exit code."""
     rows = [
         (each.topic, "created" if each.ok and each.topic in made else each.code, each.found, each.wanted, each.fix)
         for each in findings
@@ -182,6 +190,14 @@ def _show(findings: Sequence["Finding"], made: Sequence[str], form: str) -> None
     if form == "json":
         write_json(_COLUMNS, rows, sys.stdout)
     else:
-        print_table(_COLUMNS, ["String"] * len(_COLUMNS), rows, stdout_console())
+        table = Table.grid(padding=(0, 2, 0, 0))
+        for topic, code, found, wanted, fix in rows:
+            what = Text(clean(found))
+            if wanted:
+                what.append(f"{', ' if found else ''}wanted: {clean(wanted)}")
+            if fix:
+                what.append(f"\n-> {clean(fix, 1_000)}", style="bold")
+            table.add_row(Text(clean(topic)), Text(code, style="bold red" if fix else "green"), what)
+        show(stdout_console(), table)
     wrong = any(not each.ok for each in findings)
-    raise SystemExit(SOME_REJECTED if wrong else 0)
+    raise SystemExit(SOME_REJECTED if wrong else DONE)

@@ -10,11 +10,13 @@ from ettwatch.settings import VARIABLES, read
 from ettwatch_app.doctor.finding import Finding
 from ettwatch_app.owners import OwnersError, find_owners
 from ettwatch_app.up.settings import SETTINGS, parse_interval, parse_lateness, parse_listen
+from ettwatch_faust import BROKER_VARIABLES, TOPIC_VARIABLES
 from ettwatch_schemas import COMPONENTS
 
 OWN_VARIABLES = {
     "ETTWATCH_OWNERS": "the ownership file",
-    "ETTWATCH_KAFKA": "the Kafka brokers, HOST:PORT with commas between them",
+    **BROKER_VARIABLES,
+    **TOPIC_VARIABLES,
     "ETTWATCH_FAILPOINT": "where `up` kills itself, for tests",
 }
 _PARSERS = {
