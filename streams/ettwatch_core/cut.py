@@ -14,7 +14,7 @@ from ettwatch_core.summarize import (
     attempt_summary,
     count,
     join_segments,
-    resume_position,
+    resume_positions,
     segments_of,
     span_row,
 )
@@ -201,13 +201,15 @@ def _attempts_over(
 ) -> list[AttemptSummary]:
     """Return the attempts that are final; those whose discarded time is open yet stay in the carry."""
     over = timeline.lines[: place.line]
-    positions = [line.start_position for line in over]
-    positions.append(None if carry.mark is None else carry.mark.start_position)
-    if before is not None and before.mark is not None:
-        positions[0] = before.mark.start_position
+    likely = resume_positions(timeline)
+    position = None if carry.mark is None else carry.mark.start_position
+    sure = []  # from which position the job went on after each, as far as that is settled
+    for line in reversed(over):
+        sure.append(position)
+        position = position if line.start_position is None else line.start_position
+    sure.reverse()
     final = []
     if before is not None:
-        position = next((p for p in positions if p is not None), None)
         for old in before.unresolved:
             if position is None:
                 carry.unresolved.append(old)
@@ -218,9 +220,9 @@ def _attempts_over(
     interruption = None if before is None else before.interruption
     for i, line in enumerate(over):
         resumed = before if i == 0 else None
-        position = next((p for p in positions[i + 1 :] if p is not None), None)
+        position = sure[i]
         spent = [*([] if resumed is None else resumed.spent), *line.spent] if line.bounds.failed else []
-        lost = unsaved(spent, position if position is not None else resume_position(timeline, i))
+        lost = unsaved(spent, position if position is not None else likely[i])
         tally = line.tally(timeline.gpus_of(line.bounds))
         summary = attempt_summary(job, timeline, line, tally, resumed, interruption, lost)
         if spent and position is None:

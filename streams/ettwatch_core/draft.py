@@ -83,7 +83,7 @@ def advanced(state: JobState, draft: Draft | None, timeline: Timeline) -> Draft 
     base = state if draft is None else draft.state
     if len(base.records) < WORTH:
         return draft
-    place = find_place(timeline, base, state.newest + 1, patience=True)
+    place = find_place(timeline, base, state.newest + 1, patience=True, trial=True)
     if place is None:
         return draft
     carry, before = cut_at(base, timeline, place._replace(exact=True))

@@ -11,18 +11,23 @@ from ettwatch_core.timeline import Timeline
 __all__ = ["find_place"]
 
 
-def find_place(timeline: Timeline, state: JobState, horizon: int, *, patience: bool) -> Place | None:
+def find_place(
+    timeline: Timeline, state: JobState, horizon: int, *, patience: bool, trial: bool = False
+) -> Place | None:
     """Return the latest place where the job can be cut.
 
     Args:
         timeline: Of the unsettled part.
         state: The job.
         horizon: What was told before it (µs) is complete.
-        patience: Wait for what would make a cut certain; otherwise the likely reading will do.
+        patience: Wait for what would make a cut certain; otherwise the likely reading will do. An attempt that is
+            over waits for a later, or more trusted, word on how it ended.
+        trial: The cut can be taken back, so it need not wait for that.
     """
     carry = state.carry
     since = -1 if carry is None else carry.until
-    for i in range(len(timeline.lines) - 1, -1, -1):
+    lines = timeline.lines[:1] if patience and not trial else timeline.lines
+    for i in range(len(lines) - 1, -1, -1):
         line = timeline.lines[i]
         cut = _find_cut(line, i == 0 and carry is not None and carry.mark is not None, horizon, patience)
         if cut is not None and line.loop is not None and line.loop.cuts[cut][0] > since:

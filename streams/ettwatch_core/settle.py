@@ -19,7 +19,8 @@ __all__ = ["Settled", "settle"]
 
 PATIENCE: Final = 800
 """Records older than the lateness that may wait for what would make a cut certain: the end of an open span, the
-``attempt_started`` or ``training_started`` that was never told. Beyond, the likely reading becomes final."""
+``attempt_started`` or ``training_started`` that was never told, another ``attempt_ended`` of an attempt that is over.
+Beyond, the likely reading becomes final."""
 
 
 def settle(state: JobState, rules: Rules, *, every: int = CELL) -> Settled | None:

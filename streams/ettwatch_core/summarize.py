@@ -85,24 +85,28 @@ def span_row(job: str, attempt: int, c: Cluster, background: bool) -> PhaseSpan:
     )
 
 
-def resume_position(timeline: Timeline, index: int) -> int | None:
-    """Return from which position the job went on after an attempt, else the last durable one."""
-    for line in timeline.lines[index + 1 :]:
+def resume_positions(timeline: Timeline) -> list[int | None]:
+    """Return from which position the job went on after each line, else the last durable one.
+
+    The last item holds for what was settled before the first line.
+    """
+    position = timeline.durables[-1][1] if timeline.durables else None
+    positions = []
+    for line in reversed(timeline.lines):
+        positions.append(position)
         if line.start_position is not None:
-            return line.start_position
-    return timeline.durables[-1][1] if timeline.durables else None
+            position = line.start_position
+    return [*reversed(positions), position]
 
 
 def unsaved_of(timeline: Timeline, carry: Carry | None) -> tuple[list[int], list[int]]:
     """Return what was discarded (µs): of the unresolved settled attempts, and of the lines."""
-    settled = []
-    if carry is not None and carry.unresolved:
-        position = resume_position(timeline, -1)
-        settled = [unsaved(old.spent, position) for old in carry.unresolved]
+    positions = resume_positions(timeline)
+    settled = [] if carry is None else [unsaved(old.spent, positions[-1]) for old in carry.unresolved]
     lines = []
     for i, line in enumerate(timeline.lines):
         spent = [*carry.spent, *line.spent] if i == 0 and carry is not None else line.spent
-        lines.append(unsaved(spent, resume_position(timeline, i)) if line.bounds.failed else 0)
+        lines.append(unsaved(spent, positions[i]) if line.bounds.failed else 0)
     return settled, lines
 
 
