@@ -15,6 +15,16 @@ FOREIGN = re.compile(r"ETTWATCH_(?!TEST_)|SLURM_|TORCHELASTIC_|(LOCAL_|GROUP_)?(
 for name in [name for name in os.environ if FOREIGN.match(name)]:
     del os.environ[name]
 
+# How wide and how colourful output is belongs to the shell that runs the tests, and some libraries set it too.
+SCREEN = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TERM")
+
+
+@pytest.fixture(autouse=True)
+def plain_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in SCREEN:
+        monkeypatch.delenv(variable, raising=False)
+
+
 settings.register_profile(
     "ci",
     derandomize=True,
