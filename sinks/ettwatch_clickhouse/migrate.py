@@ -6,10 +6,11 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Final, NamedTuple
 
-from ettwatch_clickhouse.errors import SchemaRefused
+from ettwatch_clickhouse.errors import SchemaRefused, StoreError
 from ettwatch_clickhouse.store import Store
+from ettwatch_clickhouse.tables import DERIVED, EVENTS_TABLE
 
-__all__ = ["Migration", "migrate", "migrations", "statements"]
+__all__ = ["Migration", "migrate", "migrations", "restore", "statements"]
 
 _RECORDS: Final = """
 CREATE TABLE IF NOT EXISTS schema_migrations
@@ -82,6 +83,26 @@ def migrate(store: Store) -> list[str]:
         store.insert("schema_migrations", ("number", "name", "checksum", "applied"), [row])
         done.append(migration.name)
     return done
+
+
+def restore(store: Store) -> None:
+    """Make derived tables and views that somebody dropped anew, empty. To be called after :func:`migrate`.
+
+    Raises:
+        StoreError: The table of events is missing: nothing can be made without it. Or a statement failed.
+    """
+    found = store.query("SELECT name FROM system.tables WHERE database = currentDatabase()").rows
+    missing = {EVENTS_TABLE, "events", *DERIVED, *(table.removesuffix("_log") for table in DERIVED)}
+    missing -= {str(row[0]) for row in found}
+    if EVENTS_TABLE in missing:
+        raise StoreError(
+            f"table {EVENTS_TABLE} is missing, from which all others are made; restore it from a backup, or feed the "
+            "events once more into a new database"
+        )
+    if missing:
+        for migration in migrations():  # each statement can be repeated
+            for statement in statements(migration.text):
+                store.command(statement)
 
 
 def _applied(store: Store) -> dict[int, tuple[str, str]]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
+from ettwatch_clickhouse.migrate import restore
 from ettwatch_clickhouse.retention import retention
 from ettwatch_clickhouse.shadow import Shadows
 from ettwatch_clickhouse.store import Store
@@ -52,7 +53,7 @@ def rebuild(
     """Make jobs, attempts, segments and phases anew from the stored events.
 
     Readers see the old tables until all is done, then the new ones. A writer may live on meanwhile: what it writes is
-    taken along. One rebuild at a time.
+    taken along. One rebuild at a time. Derived tables and views that are missing are created first.
 
     Args:
         store: With all migrations applied.
@@ -63,8 +64,9 @@ def rebuild(
         clock: The time in seconds since the Unix epoch.
 
     Raises:
-        StoreError: The tables are as they were before.
+        StoreError: The rows are as they were before; the table of events may be missing.
     """
+    restore(store)
     shadows = Shadows(store)
     try:
         kept_sql = _expired_sql(store, clock)

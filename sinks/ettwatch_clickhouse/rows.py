@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
-from ettwatch_schemas import AttemptSummary, Event, JobSummary, PhaseSpan, Segment
+from ettwatch_schemas import AttemptSummary, Event, JobSummary, PhaseSpan, Segment, encode_event
 
 __all__ = ["ATTEMPTS", "EVENTS", "JOBS", "PHASES", "SEGMENTS", "TIMES"]
 
 Row: TypeAlias = tuple[object, ...]
 
-EVENTS: Final = ("job", "ts", "id", "kind", "v", "attempt", "rank", "host", "source", "raw", "received")
+EVENTS: Final = ("job", "ts", "id", "kind", "v", "attempt", "rank", "host", "source", "raw", "received", "canonical")
 
 _VERSIONED: Final = ("version", "written")
 
@@ -71,7 +71,16 @@ def event_row(event: Event, raw: bytes, received: int) -> Row:
     """
     text = raw.decode("utf-8", "replace")
     e = event
-    return (e.job, e.ts, e.id, e.kind, e.v, e.attempt, e.rank, e.host, e.source, text, received)
+    return (e.job, e.ts, e.id, e.kind, e.v, e.attempt, e.rank, e.host, e.source, text, received, _canonical(e, raw))
+
+
+def _canonical(event: Event, raw: bytes) -> str:
+    """Return an event's content in the one spelling by which it is known; empty where it was told so."""
+    try:
+        content = encode_event(event)
+    except ValueError:  # with its defaults it is too large: known as it was told
+        return ""
+    return "" if content == raw else content.decode()
 
 
 def job_content(s: JobSummary) -> Row:

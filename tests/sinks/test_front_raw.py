@@ -87,10 +87,12 @@ def test_a_query_in_the_address_or_in_the_body_or_half_and_half(front: HttpFront
     assert ask(front, query="SELECT 1").body == b"1\n"
     assert ask(front, body=b"SELECT 1").body == b"1\n"
     assert ask(front, query="SELECT", body=b"1").body == b"1\n"
-    assert ask(front, body=urlencode({"query": "SELECT {x:Int8}", "param_x": 3}), headers=FORM).body == b"3\n"
+    assert ask(front, body=b"SELECT {x:Int8} = 3 AND '%41+&' != 'A &'", headers=FORM, param_x=3).body == b"1\n"
+    assert ask(front, query="SELECT", body=b"1", headers=FORM).body == b"1\n"
 
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+"""What curl says of any body."""
 
 
 def test_what_the_headers_say(front: HttpFront) -> None:
@@ -270,6 +272,8 @@ def test_a_page_in_a_browser_cannot_ask(front: HttpFront) -> None:
         b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 20_000 + b"\r\n",
         b"BREW / HTTP/1.1\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"GET http://[x HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: [::1\r\n\r\n",
         b"POST / HTTP/1.1\r\nContent-Length: many\r\n\r\n",
         b"POST / HTTP/1.1\r\nContent-Length: -5\r\n\r\n",
         b"POST / HTTP/1.1\r\n\r\n",
@@ -340,7 +344,7 @@ def test_sessions_end(engine: EmbeddedStore, front: HttpFront) -> None:
 
 def test_a_session_that_is_over_is_forgotten(engine: EmbeddedStore) -> None:
     now = [0.0]
-    runner = Engine(engine, readonly=False, query_s=5, monotonic=lambda: now[0])
+    runner = Engine(engine, readonly=False, query_s=5, query_bytes=1 << 30, monotonic=lambda: now[0])
     query = Query(parse(b"SELECT 1"), None, {"session_id": "a", "session_timeout": "10"})
     with runner.run(query, changes=True) as answer:
         assert b"".join(answer.pieces) == b"1\n"
@@ -386,3 +390,46 @@ def test_only_the_embedded_engine_can_be_served() -> None:
     other: Any = object()
     with pytest.raises(ValueError, match="store: only the embedded engine"):
         serve(other)
+
+
+@pytest.mark.parametrize("wanted", [{}, {"max_memory_usage": 0}, {"max_memory_usage": 9 << 40}])
+def test_a_statement_has_no_more_memory_than_the_limit(engine: EmbeddedStore, wanted: dict[str, Any]) -> None:
+    with serve(engine, limits=Limits(query_bytes=50 << 20)) as front:
+        reply = ask(front, body=b"SELECT groupArray(number) FROM numbers(3000000000)", **wanted)
+        assert reply.code == "241"
+        assert ask(front, query="SELECT getSetting('max_memory_usage')", max_memory_usage=99).body == b"99\n"
+        assert ask(front, query="SELECT 1", max_memory_usage="9G").code == "72"
+
+
+@pytest.mark.parametrize("session", ["", "&session_id=gone"])
+def test_the_statement_of_a_client_that_is_gone_is_cancelled(engine: EmbeddedStore, session: str) -> None:
+    with serve(engine) as front:
+        running = "SELECT count() FROM system.processes WHERE query LIKE 'SELECT sum(sipHash64(%'"
+
+        def runs(number: bytes) -> Callable[[], bool]:
+            return lambda: ask(front, query=running).body == number
+
+        with socket.create_connection(("127.0.0.1", front.port)) as client:
+            query = quote("SELECT sum(sipHash64(number)) FROM numbers(100000000000)")
+            client.sendall(f"GET /?query={query}{session} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            assert eventually(runs(b"1\n"))
+            time.sleep(1.2)
+            assert runs(b"1\n")()  # as long as it waits for the answer
+        assert eventually(runs(b"0\n"))
+
+
+def test_connections_without_a_request_soon_make_room(engine: EmbeddedStore) -> None:
+    with serve(engine, limits=Limits(head_s=0.5, connections=4)) as front:
+        kept = http.client.HTTPConnection("127.0.0.1", front.port, timeout=10)
+        kept.request("GET", "/ping")
+        assert kept.getresponse().read() == b"Ok.\n"
+        held = [socket.create_connection(("127.0.0.1", front.port)) for _ in range(3)]
+        for connection in held:
+            connection.sendall(b"GET / HTTP/1.1\r\nHo")
+        assert talk(front, b"").startswith(b"HTTP/1.1 503 ")
+        assert eventually(lambda: ask(front, query="SELECT 1").body == b"1\n")
+        kept.request("GET", "/ping")  # one that has asked before may pause
+        assert kept.getresponse().read() == b"Ok.\n"
+        kept.close()
+        for connection in held:
+            connection.close()

@@ -26,7 +26,10 @@ def test_numbers_have_no_holes_and_names_tell() -> None:
 @pytest.mark.parametrize("migration", MANY, ids=lambda m: m.name)
 def test_every_statement_can_be_repeated(migration: Migration) -> None:
     for statement in statements(migration.text):
-        assert re.search(r"^(CREATE TABLE IF NOT EXISTS|CREATE OR REPLACE VIEW) ", statement, re.M), statement[:200]
+        assert re.search(r"^(CREATE TABLE IF NOT EXISTS|CREATE OR REPLACE VIEW|ALTER TABLE) ", statement, re.M), (
+            statement[:200]
+        )
+        assert "ADD COLUMN " not in statement.replace("ADD COLUMN IF NOT EXISTS ", "")
 
 
 def test_statements_end_at_the_end_of_a_line() -> None:

@@ -251,3 +251,25 @@ def test_tables_left_by_a_rebuild_that_was_killed_are_no_obstacle(embedded: Stor
             embedded.command(f"CREATE TABLE {table}_new AS {table}")
     assert rebuild(embedded, RULES).jobs == 1
     assert read_truth(embedded, "hangs") == should_be(hanging().at())
+
+
+def test_what_was_dropped_is_made_anew(embedded: Store) -> None:
+    write(embedded, hanging().events)
+    old = all_rows(embedded)
+    for dropped in ("TABLE jobs_log", "TABLE phases_log", "VIEW segments", "VIEW events"):
+        embedded.command(f"DROP {dropped} SYNC")
+    assert rebuild(embedded, RULES).jobs == 1
+    assert all_rows(embedded) == old
+    assert count(embedded, "events") == len(hanging().events)
+
+
+def test_without_the_events_nothing_is_touched(embedded: Store) -> None:
+    write(embedded, hanging().events)
+    old = all_rows(embedded)
+    embedded.command("RENAME TABLE events_log TO away")
+    try:
+        with pytest.raises(StoreError, match="table events_log is missing, from which .* restore it"):
+            rebuild(embedded, RULES)
+        assert all_rows(embedded) == old
+    finally:
+        embedded.command("RENAME TABLE away TO events_log")

@@ -1,12 +1,13 @@
 """The writer against a ClickHouse that fails: delay, but no loss and no doubles."""
 
+import json
 from collections.abc import Callable, Sequence
 from random import Random
 
 import pytest
 
 from ettwatch_clickhouse import Retry, Store, StoreError, StoreUnavailable, Writer
-from ettwatch_schemas import encode_event
+from ettwatch_schemas import decode_event, encode_event
 from support.clickhouse import FaultyStore, StoppedClock, after, before, count, read_truth, should_be
 from support.story import Story
 
@@ -238,3 +239,23 @@ def test_times_far_away_fit(embedded: Store) -> None:
     tell(writer, told)
     writer.flush()
     all_there(embedded, told)
+
+
+def test_one_event_in_two_spellings_is_one_row_two_contents_are_two(embedded: Store) -> None:
+    event = story().events[-1]
+    told = encode_event(event)
+    content = json.loads(told)
+    spaced = json.dumps(dict(reversed(content.items())), indent=1).encode()
+    unknown = json.dumps(content | {"some_day": 1}).encode()
+    for raw in (told, spaced, unknown):
+        writer = Writer(embedded)  # as after a crash
+        writer.event(decode_event(raw), raw)
+        writer.flush()
+    assert count(embedded, "events") == 1
+    other = event.model_copy(update={"ts": event.ts, "host": "elsewhere"})
+    writer.event(other, encode_event(other))
+    writer.flush()
+    assert count(embedded, "events") == 2
+    raws = {row[0] for row in embedded.query("SELECT raw FROM events").rows}
+    assert encode_event(other).decode() in raws
+    assert raws & {told.decode(), spaced.decode(), unknown.decode()}

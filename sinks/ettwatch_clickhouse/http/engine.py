@@ -1,6 +1,8 @@
 """Running statements on the embedded engine: a handle for each request or session, under the limits of the front."""
 
+import contextlib
 import re
+import socket
 import threading
 import time
 import uuid
@@ -12,6 +14,7 @@ from typing import Any, Final
 from ettwatch_clickhouse.embedded import EmbeddedStore
 from ettwatch_clickhouse.http.fence import Fence, Refusal
 from ettwatch_clickhouse.http.query import Query
+from ettwatch_clickhouse.http.watch import while_there
 from ettwatch_clickhouse.server import DATABASE
 
 __all__ = ["Answer", "Engine"]
@@ -74,6 +77,7 @@ class Engine:
         store: The embedded engine.
         readonly: Refuse every change.
         query_s: Longest time of a statement, in seconds.
+        query_bytes: Most memory of a statement.
         monotonic: A clock in seconds, for sessions.
     """
 
@@ -83,11 +87,14 @@ class Engine:
         *,
         readonly: bool,
         query_s: float,
+        query_bytes: int,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._readonly = readonly
         self._query_s = query_s
+        self._query_bytes = query_bytes
+        self._closed = False
         self._monotonic = monotonic
         self._sessions: dict[str, _Session] = {}
         self._sessions_lock = threading.Lock()
@@ -95,12 +102,13 @@ class Engine:
         self.version = str(store.query("SELECT version()").rows[0][0])
 
     @contextmanager
-    def run(self, query: Query, *, changes: bool) -> Iterator[Answer]:
+    def run(self, query: Query, *, changes: bool, client: socket.socket | None = None) -> Iterator[Answer]:
         """Run a statement; its answer is to be read before the block is left.
 
         Args:
             query: The statement and what belongs to it.
             changes: The request may change something.
+            client: Who asks; if it hangs up, the statement is cancelled.
 
         Raises:
             Refusal: The front refuses it.
@@ -109,16 +117,31 @@ class Engine:
         self._fence.check(query.statement, query.params)
         with ExitStack() as stack:
             session = self._open(query, stack)
-            self._prepare(session, query, changes)
+            mark = f"{uuid.uuid4()} {query.settings.get('log_comment', '')}".strip()
+            self._prepare(session, query, changes, mark)
+            if client is not None:
+                stack.enter_context(while_there(client, lambda: self._cancel(mark)))
             yield self._execute(session.handle, query, stack)
 
     def close(self) -> None:
         """Close the sessions."""
+        self._closed = True
         with self._sessions_lock:
             sessions, self._sessions = list(self._sessions.values()), {}
         for session in sessions:
             with session.lock:
                 session.handle.close()
+
+    def _cancel(self, mark: str) -> None:
+        """Cancel the statement that bears a mark: the engine tells its id to nobody."""
+        if self._closed:
+            return
+        with contextlib.suppress(Exception):  # the time limit remains
+            handle = self._store.handle()
+            try:
+                handle.query(f"KILL QUERY WHERE Settings['log_comment'] = {_quoted(mark)} ASYNC", "Null")
+            finally:
+                handle.close()
 
     def _open(self, query: Query, stack: ExitStack) -> _Session:
         name = query.params.get("session_id")
@@ -156,12 +179,13 @@ class Engine:
             session.expires = now + lasts
             return session
 
-    def _prepare(self, session: _Session, query: Query, changes: bool) -> None:
+    def _prepare(self, session: _Session, query: Query, changes: bool, mark: str) -> None:
         database = query.params.get("database")
         if database:
             # The engine's own database of the name "default" holds the files of the machine.
             _use(session.handle, DATABASE if database == "default" else database)
-        settings = {"async_insert": "0", **query.settings}
+        settings = {"async_insert": "0", **query.settings, "log_comment": mark}
+        settings["max_memory_usage"] = _bounded_bytes(settings.get("max_memory_usage"), self._query_bytes)
         settings["max_execution_time"] = _bounded(settings.get("max_execution_time"), self._query_s)
         for name in settings:
             if not _SETTING.fullmatch(name):
@@ -239,6 +263,14 @@ def _bounded(wanted: str | None, limit: float) -> str:
     except ValueError:
         return str(wanted)  # the engine says what is wrong with it
     return f"{min(seconds, limit) if seconds > 0 else limit:g}"
+
+
+def _bounded_bytes(wanted: str | None, limit: int) -> str:
+    if not wanted:
+        return str(limit)
+    if not (wanted.isascii() and wanted.isdigit()):
+        raise Refusal(72, "CANNOT_PARSE_NUMBER", f"max_memory_usage {wanted!r} is no number of bytes")
+    return str(min(int(wanted) or limit, limit))
 
 
 def _quoted(value: str) -> str:

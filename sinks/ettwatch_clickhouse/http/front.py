@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -25,13 +26,17 @@ class Limits:
     Attributes:
         body_bytes: Largest body of a request, also unpacked.
         query_s: Longest time of a statement, in seconds; a client may ask for less.
+        query_bytes: Most memory of a statement; a client may ask for less.
         idle_s: Seconds for which a connection may say nothing, in the middle of a request too.
+        head_s: Seconds within which a new connection has to have sent the head of a request.
         connections: How many clients at once.
     """
 
     body_bytes: int = 4 << 30
     query_s: float = 300.0
+    query_bytes: int = 2 << 30
     idle_s: float = 60.0
+    head_s: float = 5.0
     connections: int = 64
 
 
@@ -56,6 +61,7 @@ class Server(ThreadingHTTPServer):
         self._lock = lock
         self._room = threading.BoundedSemaphore(limits.connections)
         self._open: set[socket.socket] = set()
+        self._headless: dict[socket.socket, float] = {}
         self._open_lock = threading.Lock()
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, Handler)
@@ -82,6 +88,7 @@ class Server(ThreadingHTTPServer):
             return
         with self._open_lock:
             self._open.add(request)
+            self._headless[request] = time.monotonic() + self.limits.head_s
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
@@ -91,10 +98,26 @@ class Server(ThreadingHTTPServer):
         finally:
             with self._open_lock:
                 self._open.discard(request)
+                self._headless.pop(request, None)
             self._room.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: what a client did wrong is its own matter."""
+
+    def headed(self, connection: socket.socket) -> None:
+        """Note that a connection has sent the head of a request."""
+        with self._open_lock:
+            self._headless.pop(connection, None)
+
+    def service_actions(self) -> None:
+        """Hang up on new connections that have not sent the head of a request in time. Called all the time."""
+        now = time.monotonic()
+        with self._open_lock:
+            late = [connection for connection, until in self._headless.items() if until < now]
+            for connection in late:
+                del self._headless[connection]
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
 
     def hang_up(self) -> None:
         """End all connections."""
@@ -171,6 +194,6 @@ def serve(
     if not isinstance(store, EmbeddedStore):
         raise ValueError("store: only the embedded engine can be served; a server speaks for itself")
     limits = limits or Limits()
-    engine = Engine(store, readonly=readonly, query_s=limits.query_s)
+    engine = Engine(store, readonly=readonly, query_s=limits.query_s, query_bytes=limits.query_bytes)
     guard = Guard(loopback=is_loopback(host), password=password)
     return HttpFront(Server((host, port), engine, guard, limits, lock))

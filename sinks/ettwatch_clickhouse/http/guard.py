@@ -42,7 +42,11 @@ class Guard:
             url_query: What follows the ``?`` of its address.
         """
         host = headers.get("Host") or "localhost"
-        if self._loopback and not is_loopback(urlsplit(f"//{host}").hostname or ""):
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError as e:
+            raise Refusal(36, "BAD_ARGUMENTS", f"Host {host!r} is no host: {e}") from None
+        if self._loopback and not is_loopback(name):
             raise Refusal(497, "ACCESS_DENIED", f"Host {host} is not this machine; use 127.0.0.1 or localhost")
         origin = headers.get("Origin")
         if origin is not None and origin != f"http://{host}":

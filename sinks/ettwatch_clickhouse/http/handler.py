@@ -4,6 +4,7 @@ import json
 import secrets
 import socket
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, suppress
 from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -41,6 +42,18 @@ class Handler(BaseHTTPRequestHandler):
         super().setup()
         self.connection.settimeout(self.server.limits.idle_s)
 
+    def finish(self) -> None:
+        """Let go of the connection, also where the last answer cannot be sent any more."""
+        with suppress(OSError):
+            super().finish()
+        self.rfile.close()
+
+    def parse_request(self) -> bool:
+        """Read the head of a request."""
+        good = super().parse_request()
+        self.server.headed(self.connection)
+        return good
+
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing: the client is told."""
 
@@ -70,7 +83,10 @@ class Handler(BaseHTTPRequestHandler):
         self._serve(changes=True)
 
     def _serve(self, *, changes: bool) -> None:
-        url = urlsplit(self.path)
+        try:
+            url = urlsplit(self.path)
+        except ValueError as e:
+            return self.send_error(400, f"the address {self.path!r} cannot be read: {e}")
         try:
             body = self._body()
         except Refusal as e:
@@ -107,12 +123,15 @@ class Handler(BaseHTTPRequestHandler):
         query = read_query(url_query, self.headers, body)
         query_id = query.params.get("query_id") or new_query_id()
         try:
-            with self.server.turn(), self.server.engine.run(query, changes=changes) as answer:
+            with self.server.turn(), self._running(query, changes) as answer:
                 self._answer(answer, query, query_id)
         except (Refusal, ConnectionError, TimeoutError):
             raise
         except Exception as e:  # the engine's, with its message
             self._failed(str(e), query_id)
+
+    def _running(self, query: Query, changes: bool) -> AbstractContextManager[Answer]:
+        return self.server.engine.run(query, changes=changes, client=self.connection)
 
     def _answer(self, answer: Answer, query: Query, query_id: str) -> None:
         headers = {

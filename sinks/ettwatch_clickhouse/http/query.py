@@ -75,7 +75,7 @@ def read_query(url_query: str, headers: Message, body: Body) -> Query:
             params.setdefault(name, headers[header])
     pieces = iter(body)
     kind = headers.get("Content-Type") or ""
-    if kind.startswith("multipart/form-data") or kind.startswith("application/x-www-form-urlencoded"):
+    if kind.startswith("multipart/form-data"):
         params |= _fields(kind, _all(pieces, _TEXT))
         pieces = iter(())
     for name in ("compress", "decompress"):
@@ -114,8 +114,6 @@ def _all(pieces: Iterator[bytes], most: int) -> bytes:
 
 
 def _fields(kind: str, body: bytes) -> dict[str, str]:
-    if kind.startswith("application/x-www-form-urlencoded"):
-        return dict(parse_qsl(body.decode("utf-8", "surrogateescape"), keep_blank_values=True))
     message = BytesParser(policy=HTTP).parsebytes(f"Content-Type: {kind}\r\n\r\n".encode("latin-1") + body)
     fields = {}
     for part in message.iter_parts():
