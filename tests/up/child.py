@@ -13,7 +13,14 @@ from ettwatch_app.up import Limits, UpSettings, run_up
 
 # Small enough that some thousand events take many rounds.
 LIMITS = Limits(
-    poll_s=0.02, commit_s=0.0, busy_share=0.9, batch_events=150, chunk_bytes=16 * 1024, quiet_s=0.5, retry_s=(0.1, 0.5)
+    poll_s=0.02,
+    commit_s=0.0,
+    busy_share=0.9,
+    batch_events=150,
+    chunk_bytes=16 * 1024,
+    quiet_s=0.5,
+    settle_s=0.0,
+    retry_s=(0.1, 0.5),
 )
 # What tells when a row was written, and not what of.
 NOT_COMPARED = ("version", "as_of", "published", "final")

@@ -83,7 +83,11 @@ def test_a_life(tmp_path: Path) -> None:
         client = clickhouse_connect.get_client(host=host, port=int(port), database="ettwatch")
         assert client.query("SELECT count() FROM jobs").result_rows == [(0,)]
         spooled = folder.spool / SDK_NAME.format(0)
-        spooled.write_bytes(beats(1, 2, 3) + b"nonsense\n")
+        # It has lain there for a while: what is fresh may still be copied in, and is not removed.
+        draft = tmp_path / "draft"
+        draft.write_bytes(beats(1, 2, 3) + b"nonsense\n")
+        os.utime(draft, (time.time() - 3600,) * 2)
+        draft.rename(spooled)
         wait_for(client, "SELECT job, events FROM jobs", [("job", 3)])
         for _ in range(100):
             if not spooled.exists():

@@ -42,7 +42,7 @@ def test_lines_are_read_while_they_are_written(tmp_path: Path) -> None:
     assert follower.commit() == []
     assert not follower.spool.behind
     writer.die()
-    assert follower.ids(3.0) == []
+    assert follower.ids(6.0) == []
     assert follower.commit() == [writer.path.name]
     assert not writer.path.exists()
     assert follower.rows == {}
@@ -53,7 +53,9 @@ def test_the_last_line_of_a_dead_writer_counts_without_its_newline(tmp_path: Pat
     writer.write(beat(1) + beat(2).rstrip())
     assert follower.ids() == names(1)
     writer.die()
-    assert follower.ids(3.0) == names(2)
+    assert follower.ids(6.0) == names(2)
+    assert follower.commit() == []
+    assert follower.ids(60.0) == []
     assert follower.commit() == [writer.path.name]
 
 
@@ -61,8 +63,8 @@ def test_a_last_line_that_was_cut_off_is_reported(tmp_path: Path) -> None:
     writer, follower = Writer(tmp_path), Follower(tmp_path)
     writer.write(beat(1) + beat(2)[:30])
     writer.die()
-    messages = list(follower.read())
-    assert [event.id for message in messages for event in message.events] == names(1)
+    assert follower.ids() == names(1)
+    messages = list(follower.read(60.0))
     (refusal,) = [refusal for message in messages for refusal in message.refusals]
     assert refusal.code == "truncated"
     assert messages[-1].raw == beat(2)[:30]
@@ -75,6 +77,7 @@ def test_a_file_is_not_removed_before_it_is_committed(tmp_path: Path) -> None:
     writer.write(beats(1))
     writer.die()
     assert follower.ids() == names(1)
+    follower.clock.wait(60.0)
     assert follower.spool.sweep() == []
     assert writer.path.exists()
     assert follower.commit() == [writer.path.name]
@@ -258,7 +261,9 @@ def test_an_endless_line_waits_for_its_newline_or_the_end_of_its_writer(tmp_path
         writer.write(b"y" * 1_000_000)
     assert follower.codes() == []
     writer.die()
-    assert follower.codes(3.0) == ["too_large"]
+    assert follower.codes(3.0) == []
+    assert follower.codes(60.0) == ["too_large"]
+    follower.clock.wait(3.0)
     assert follower.commit() == [writer.path.name]
 
 
@@ -365,6 +370,7 @@ def test_an_empty_file_and_blank_lines_are_nothing(tmp_path: Path) -> None:
     messages = list(follower.read())
     assert sorted(event.id for message in messages for event in message.events) == names(1, 2)
     assert [refusal for message in messages for refusal in message.refusals] == []
+    follower.clock.wait(60.0)
     assert follower.commit() == [dead.path.name]
 
 

@@ -19,6 +19,7 @@ from ettwatch_app.up.runner import Runner
 from ettwatch_app.up.settings import UpSettings
 from ettwatch_app.up.spool import Spool
 from ettwatch_app.up.statefile import StateFile, StateFileError
+from ettwatch_app.up.storeid import store_id
 from ettwatch_clickhouse import Retry, Store, StoreError, Writer
 from ettwatch_core import Rules
 
@@ -76,7 +77,9 @@ def build(
             folder.rejected, kept.rejected_length(), rotate_at=limits.letters_bytes, keep=limits.keep_letter_bytes
         )
         stack.callback(letters.close)
-        _adopt(store, kept, log, clocks)
+        if kept.rejected_length() is None:
+            kept.set_meta("rejected_length", letters.length)
+        _adopt(store, store_id(folder.clickhouse), kept, log, clocks)
     except (StateFileError, StoreError) as e:
         raise FolderError(str(e)) from e
     except (OSError, sqlite3.Error) as e:
@@ -127,11 +130,23 @@ def build(
     )
 
 
-def _adopt(store: Store, kept: StateFile, log: Log, clocks: Clocks) -> None:
-    if kept.meta("adopted") is not None:
-        return
-    jobs = stored_jobs(store)
-    if jobs:
-        log.alert("adopted", f"the state file is new, but {named(len(jobs), 'job')} are stored: folding them again")
-    kept.adopt(jobs, clocks.now_us())
-    kept.set_meta("adopted", 1)
+def _adopt(store: Store, mark: str, kept: StateFile, log: Log, clocks: Clocks) -> None:
+    known_mark = kept.meta("store_id")
+    lost = known_mark is not None and known_mark != mark
+    if lost:
+        known = kept.known_jobs()
+        log.alert(
+            "store_lost",
+            f"the state file belongs to another ClickHouse, with {named(len(known), 'job')}: it was deleted or "
+            "replaced. Starting anew: what lies in the spool is read again, what was removed from it cannot be",
+        )
+        kept.start_anew()
+    if lost or kept.meta("adopted") is None:
+        jobs = stored_jobs(store)
+        if jobs and not lost:
+            log.alert("adopted", f"the state file is new, but {named(len(jobs), 'job')} are stored: folding them again")
+        kept.adopt(jobs, clocks.now_us())
+        kept.set_meta("adopted", 1)
+    # Last: a crash before this begins it once more.
+    if known_mark != mark:
+        kept.set_meta("store_id", mark)

@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import time
 from collections import deque
 from typing import Final
 
@@ -11,9 +12,10 @@ from ettwatch_app.up.messages import Message, Refusal
 from ettwatch_app.up.place import Place, is_written_by_sdk
 from ettwatch_app.up.settings import Limits
 from ettwatch_app.up.sources import PRINT_BYTES, PackedError, PackedSource, PlainSource, Source
-from ettwatch_schemas import MAX_TS
+from ettwatch_schemas import MAX_MESSAGE_BYTES, MAX_TS
 
 _RECHECK_S: Final = 2.0
+_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 _NO_LOCKS_S: Final = 600.0
 """Where the file system knows no flock, a writer counts as gone after this silence."""
 
@@ -44,7 +46,9 @@ class SpoolFile:
         self._packed = not self.name.endswith(".jsonl")
         self._known = place.path == path or place.offset == 0
         self._stat = (stat.st_size, stat.st_mtime_ns)
-        self._changed_s = now_s
+        # How long it has lain there already is known from its time only: later changes are seen.
+        self._changed_s = now_s - max(0.0, time.time() - stat.st_mtime)
+        self._was_locked = False
         self._done: tuple[int, int] | None = None  # as the file was when nothing more could be read of it
         self._check_s = 0.0
         self._lines = Lines(limits.keep_letter_bytes)
@@ -85,11 +89,11 @@ class SpoolFile:
             size: How much to read; one longer line is read as a whole, up to the limit of a message.
             latest: Events later than this (µs) are refused.
             now_s: A monotonic clock's time.
-            once: Nobody will append any more, except those who hold the file locked.
+            once: Nobody will append in this run, except those who hold the file locked.
         """
         self._check_s = 0.0
         try:
-            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            fd = os.open(self.path, _FLAGS)
         except OSError as e:
             self._failed(e, now_s)
             return
@@ -101,6 +105,7 @@ class SpoolFile:
                 self._check_s = now_s + self._limits.poll_s
                 return  # replaced since the last look at the folder: the next one finds it
             self._verify(fd, stat)
+            self._rewind(fd, stat.st_size)
             seen = (stat.st_size, stat.st_mtime_ns)
             if self._packed and (self.place.whole or not gone):
                 self._done = seen if self.place.whole else None
@@ -108,7 +113,8 @@ class SpoolFile:
                 self._check_s = 0.0 if self.place.whole else now_s + _RECHECK_S
                 return
             self._done = None
-            if self._read(self._open(fd), size, latest, gone):
+            settled = gone and (once or self._packed or now_s - self._changed_s >= self._limits.settle_s)
+            if self._read(self._open(fd), size, latest, gone, settled):
                 self._done = seen
                 if self._lines.partial:
                     self._check_s = now_s + _RECHECK_S
@@ -156,18 +162,24 @@ class SpoolFile:
         self._committed = self.place.mark
 
     def remove_if_done(self, now_s: float) -> bool:
-        """Remove the file if the SDK wrote it, its writer is gone, and all of it is safe; tell whether it was."""
+        """Remove the file if it has an SDK's name, its writer is gone, and all of it is safe; tell whether it was."""
         idle = not self.buffer and not self.dirty and self._done == self._stat and self.place.offset == self.size
         if not (self.by_sdk and idle and not self._packed) or self.vanished or now_s < self._check_s:
             return False
+        # A lock that was held and is free again proves that the writer is dead. Without that, the file may be a
+        # copy that is being made, whose next bytes are still to come.
+        ended = self._was_locked and self.place.tail.endswith(b"\n")
+        if now_s - self._changed_s < (self._limits.quiet_s if ended else self._limits.settle_s):
+            return False
         self._check_s = now_s + _RECHECK_S
         with contextlib.suppress(OSError):
-            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            fd = os.open(self.path, _FLAGS)
             try:
                 if not self._writer_gone(fd, now_s, once=False):
                     return False
                 stat = os.fstat(fd)
-                if (stat.st_dev, stat.st_ino) == self.key and stat.st_size == self.place.offset:
+                same = (stat.st_dev, stat.st_ino) == self.key and (stat.st_size, stat.st_mtime_ns) == self._stat
+                if same and stat.st_size == self.place.offset:
                     os.unlink(self.path)
                     return True
             finally:
@@ -180,18 +192,19 @@ class SpoolFile:
             self._source.close()
             self._source = None
 
-    # The writer holds an flock for as long as it lives. What nobody holds may still be copied in by hand: it
-    # counts as complete when it has not changed for a while.
+    # The writer holds an flock for as long as it lives. What nobody holds may still be copied in, whatever its name:
+    # it counts as complete when it has not changed for a while.
     def _writer_gone(self, fd: int, now_s: float, once: bool) -> bool:
         quiet_s = now_s - self._changed_s
         try:
             fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
             fcntl.flock(fd, fcntl.LOCK_UN)
         except BlockingIOError:
+            self._was_locked = True
             return False
         except OSError:
             return once or quiet_s >= _NO_LOCKS_S
-        return once or self.by_sdk or quiet_s >= self._limits.quiet_s
+        return once or quiet_s >= self._limits.quiet_s
 
     def _verify(self, fd: int, stat: os.stat_result) -> None:
         place = self.place
@@ -212,6 +225,23 @@ class SpoolFile:
             self._lines.restart()
         self._known = True
 
+    def _rewind(self, fd: int, size: int) -> None:
+        """Go back to the beginning of the last line if it was handled without its newline and has grown since."""
+        place = self.place
+        offset = place.offset
+        if self._packed or self._lines.skipping or size <= offset or not place.tail or place.tail.endswith(b"\n"):
+            return
+        if os.pread(fd, 2, offset).startswith((b"\n", b"\r\n")):
+            return  # it was whole
+        before = os.pread(fd, min(offset, MAX_MESSAGE_BYTES), max(0, offset - MAX_MESSAGE_BYTES))
+        newline = before.rfind(b"\n")
+        begin = offset - len(before) + newline + 1
+        if newline < 0 and begin > 0:
+            return  # too long to be an event
+        place.offset, place.line = begin, place.line - 1
+        place.head = place.head[:begin]
+        place.tail = os.pread(fd, min(begin, PRINT_BYTES), max(0, begin - PRINT_BYTES))
+
     def _open(self, fd: int) -> Source:
         if not self._packed:
             return PlainSource(fd)
@@ -219,9 +249,9 @@ class SpoolFile:
             self._source = PackedSource(os.dup(fd), self.name)
         return self._source
 
-    def _read(self, source: Source, size: int, latest: int, gone: bool) -> bool:
+    def _read(self, source: Source, size: int, latest: int, gone: bool, settled: bool) -> bool:
         """Fill the buffer; tell whether that was all there is."""
-        messages, over = self._lines.read(source, self.place, size, latest, final=gone)
+        messages, over = self._lines.read(source, self.place, size, latest, final=gone, settled=settled)
         for message in messages:
             self._keep(message)
         if self._packed and over and not self.buffer:

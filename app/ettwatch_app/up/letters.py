@@ -25,23 +25,29 @@ class DeadLetters:
 
     Args:
         path: The file.
-        length: Its committed length in bytes.
+        length: Its committed length in bytes; None if nothing is known of it, and all of it is kept.
         rotate_at: From this size on it becomes `rejected.jsonl.1`, replacing an older one, and a new one begins.
         keep: Most of a line's bytes that is kept.
     """
 
-    def __init__(self, path: Path, length: int, *, rotate_at: int, keep: int) -> None:
+    def __init__(self, path: Path, length: int | None, *, rotate_at: int, keep: int) -> None:
         self._path = path
         self._rotate_at = rotate_at
         self._keep = keep
         self._fd = self._open()
-        self._length = min(length, os.fstat(self._fd).st_size)
+        present = os.fstat(self._fd).st_size
+        self._length = present if length is None else min(length, present)
         os.ftruncate(self._fd, self._length)
         self._pending = bytearray()
         self._unsynced = False
 
     def _open(self) -> int:
-        return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)  # it quotes input
+
+    @property
+    def length(self) -> int:
+        """Its length in bytes, without what is pending."""
+        return self._length
 
     @property
     def pending(self) -> int:

@@ -59,6 +59,8 @@ class Limits:
         commit_s: The shortest time between two commits, and so between two snapshots of one job.
         busy_share: The longest share of the time that commits may take; they are spaced out beyond it.
         quiet_s: A file that nobody holds locked counts as complete when it has not changed for this long.
+        settle_s: A file that may still be copied in is removed, and its last line called cut off, only when it has
+            not changed for this long.
         ahead_us: An event this far ahead of the clock is refused.
         expire_lost_us: How long the state of a lost job is kept.
         queued_us: How often a job that waits (for hardware, for a retry, in silence) is brought up to date.
@@ -79,6 +81,7 @@ class Limits:
     commit_s: float = 1.0
     busy_share: float = 0.25
     quiet_s: float = 5.0
+    settle_s: float = 60.0
     ahead_us: int = 10 * MINUTE
     expire_lost_us: int = 30 * DAY
     queued_us: int = MINUTE

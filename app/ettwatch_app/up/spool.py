@@ -47,6 +47,7 @@ class Spool:
         self._forgotten: list[Place] = []
         self._notices: list[str] = []
         self._troubles: dict[Path, str] = {}
+        self._links: set[str] = set()  # told of
         self._turn = 0
         self._order: Iterator[Delivery] | None = None
 
@@ -84,8 +85,16 @@ class Spool:
             self._troubles[folder] = told
             return
         for entry in found:
+            if entry.is_symlink():
+                # Whoever may write here must not have the files read that only this process may read.
+                if entry.path not in self._links:
+                    self._links.add(entry.path)
+                    self._notices.append(
+                        f"{entry.name}: is a symbolic link, which is not read; put the file itself here"
+                    )
+                continue
             try:
-                stat = entry.stat()
+                stat = entry.stat(follow_symlinks=False)
             except OSError:
                 continue  # gone again
             if modes.S_ISREG(stat.st_mode):

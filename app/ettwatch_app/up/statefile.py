@@ -1,5 +1,6 @@
 """`state.sqlite`: what has been handled, and the fold states that belong to it, in one transaction."""
 
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
@@ -75,11 +76,13 @@ class StateFile:
     """The state file, opened for writing by the one process that owns the data folder.
 
     Raises:
-        StateFileError: It is damaged, of another version, or cannot be opened.
+        StateFileError: It is damaged, or of another version.
+        OSError: It cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         try:
             self._db = sqlite3.connect(path, isolation_level=None)
             self._db.execute("PRAGMA journal_mode = WAL")
@@ -119,9 +122,10 @@ class StateFile:
             for i, path, device, inode, offset, line, head, tail, size, whole, gone_us in rows
         ]
 
-    def rejected_length(self) -> int:
-        """Return the committed length of the dead letter file."""
-        return int(self.meta("rejected_length") or 0)
+    def rejected_length(self) -> int | None:
+        """Return the committed length of the dead letter file; None if nothing is known of it."""
+        length = self.meta("rejected_length")
+        return None if length is None else int(length)
 
     def job(self, job: str) -> JobRow | None:
         """Return what is kept of a job; None if nothing is."""
@@ -142,6 +146,16 @@ class StateFile:
         """Return the last status of a job whose state was dropped; None if it is no such job."""
         row = self._db.execute("SELECT status FROM expired WHERE job = ?", (job,)).fetchone()
         return row[0] if row else None
+
+    def known_jobs(self) -> set[str]:
+        """Return the names of all jobs, kept or dropped, of which events were stored."""
+        return {job for (job,) in self._db.execute("SELECT job FROM jobs UNION SELECT job FROM expired")}
+
+    def start_anew(self) -> None:
+        """Drop all places and jobs; what is told of refusals stays."""
+        with self._transaction():
+            for table in ("files", "jobs", "expired"):
+                self._db.execute(f"DELETE FROM {table}")
 
     def adopt(self, jobs: Iterable[str], now_us: int) -> None:
         """Take in jobs that are only known from the stored events; each is folded again when it is needed."""
