@@ -18,6 +18,7 @@ _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(d|h|ms|m|us|s)")
 _WHOLE = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:d|h|ms|m|us|s))+")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_MOST_DIGITS = 40
 _LONGEST = 100 * 365 * 86_400_000_000
 
 # Between the bounds of the wire format a number of seconds, milliseconds or nanoseconds cannot be mistaken
@@ -39,10 +40,12 @@ def parse_duration(text: str) -> int:
     if re.fullmatch(r"[0-9]+(\.[0-9]+)?", short):
         short += "s"
     if not _WHOLE.fullmatch(short):
-        raise ValueError(f"{text!r} is no duration; write it like 6h, 90m, 300s or 1h30m (a bare number is seconds)")
+        raise ValueError(
+            f"{_shown(text)} is no duration; write it like 6h, 90m, 300s or 1h30m (a bare number is seconds)"
+        )
     total = sum(Decimal(number) * _UNITS[unit] for number, unit in _PART.findall(short))
     if total > _LONGEST:
-        raise ValueError(f"{text!r} is more than 100 years; write it like 6h, 90m or 300s")
+        raise ValueError(f"{_shown(text)} is more than 100 years; write it like 6h, 90m or 300s")
     return int(total)
 
 
@@ -53,16 +56,24 @@ def parse_instant(text: str) -> int:
     """
     short = text.strip()
     if re.fullmatch(r"[+-]?[0-9]+", short):
+        if len(short) > _MOST_DIGITS:
+            raise ValueError(f"{_shown(text)} is no time from 2000 to 2199 in microseconds since the Unix epoch")
         return _from_number(int(short))
     try:
         moment = datetime.fromisoformat(short)
     except ValueError:
         raise ValueError(
-            f"{text!r} is no time; give microseconds since the Unix epoch, or RFC 3339 such as 2026-09-21T14:13:20Z"
+            f"{_shown(text)} is no time; give microseconds since the Unix epoch, "
+            "or RFC 3339 such as 2026-09-21T14:13:20Z"
         ) from None
     if moment.tzinfo is None:
-        raise ValueError(f"{text!r} has no time zone; add Z for UTC or an offset such as +02:00")
+        raise ValueError(f"{_shown(text)} has no time zone; add Z for UTC or an offset such as +02:00")
     return _from_number((moment - _EPOCH) // _MICROSECOND)
+
+
+def _shown(text: str) -> str:
+    """The text in quotes, cut where it is longer than a message should be."""
+    return repr(text if len(text) <= _MOST_DIGITS else f"{text[:_MOST_DIGITS]}…")
 
 
 def _from_number(value: int) -> int:

@@ -1,5 +1,6 @@
 """The command `ettwatch`: a light door. It lists commands without importing them and imports the one that is called."""
 
+import errno
 import os
 import sys
 from functools import cached_property
@@ -9,6 +10,9 @@ import click
 
 GROUP: Final = "ettwatch.commands"
 """Entry points of this group are commands."""
+
+_OUTPUT_FAILS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+"""What the system says of a standard output that takes no more."""
 
 _SUMMARIES: Final = {
     "demo": "Train a small model, kill it, let it recover, and show where the time went.",
@@ -86,6 +90,12 @@ class Door(click.Group):
         except BrokenPipeError:  # as in `ettwatch … | head`; what is still buffered has nowhere to go
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(141)
+        except OSError as error:  # as in `ettwatch --help > /dev/full`
+            if error.filename is not None or error.errno not in _OUTPUT_FAILS:
+                raise
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            click.echo(f"Error: cannot write the output: {error.strerror or error}", err=True)
+            sys.exit(2)
         sys.exit(code if isinstance(code, int) else 0)
 
     def invoke(self, ctx: click.Context) -> Any:

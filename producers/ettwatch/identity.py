@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ettwatch.log import warn
-from ettwatch.names import MAX_COUNT, MAX_JOB_CHARS, MAX_NAME_CHARS
+from ettwatch.names import MAX_COUNT, MAX_NAME_CHARS
 from ettwatch.settings import flag
-from ettwatch.wire import tidy_text
+from ettwatch.wire import tidy_job, tidy_text
 
 
 class BadIdentity(ValueError):
@@ -179,7 +179,7 @@ def resolve(given: Given, env: Mapping[str, str]) -> Identity:
     elastic = from_env(env, "TORCHELASTIC_RESTART_COUNT") or 0
     job = given.job or env.get("ETTWATCH_JOB") or (elastic_id if elastic_id != "none" else None) or slurm_job(env)
     return Identity(
-        job=tidy_text(job or generated_job(host, env), MAX_JOB_CHARS),
+        job=tidy_job(job or generated_job(host, env)),
         attempt=_attempt(given, env, elastic),
         rank=_rank(given, env),
         host=host,

@@ -1,8 +1,10 @@
 """The command `ettwatch run`."""
 
+import math
 import os
 import signal
 import sys
+from typing import Any
 
 import click
 
@@ -30,6 +32,16 @@ def _signals(context: click.Context, parameter: click.Parameter, values: tuple[s
     return frozenset(numbers)
 
 
+class _Seconds(click.FloatRange):
+    """A range that takes numbers only: `nan` is neither below nor above anything."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        seconds = super().convert(value, param, ctx)
+        if math.isnan(seconds):
+            self.fail(f"{value!r} is no number of seconds", param, ctx)
+        return seconds
+
+
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.option("--job", help="The job. [default: ETTWATCH_JOB, Slurm, or a new name]")
 @click.option("--team", help="The team whose job it is.")
@@ -41,7 +53,7 @@ def _signals(context: click.Context, parameter: click.Parameter, values: tuple[s
 @click.option("--max-restarts", type=click.IntRange(0), default=0, show_default=True, help="Restarts after failures.")
 @click.option(
     "--backoff",
-    type=click.FloatRange(0, 300),
+    type=_Seconds(0, 300),
     default=1.0,
     show_default=True,
     metavar="SECONDS",
@@ -59,7 +71,7 @@ def _signals(context: click.Context, parameter: click.Parameter, values: tuple[s
 )
 @click.option(
     "--grace",
-    type=click.FloatRange(0, 3600),
+    type=_Seconds(0, 3600),
     default=10.0,
     show_default=True,
     metavar="SECONDS",

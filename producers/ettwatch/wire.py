@@ -5,7 +5,7 @@ from json import JSONEncoder
 from math import isfinite
 from typing import Final
 
-from ettwatch.names import MAX_AMOUNT, MAX_NAME_CHARS
+from ettwatch.names import MAX_AMOUNT, MAX_JOB_CHARS, MAX_NAME_CHARS
 
 MAX_TEXT_CHARS: Final = 2000
 MAX_ATTRS: Final = 64
@@ -33,6 +33,19 @@ def tidy_text(value: str, limit: int = MAX_TEXT_CHARS) -> str:
     Bytes of the environment that are no UTF-8 become question marks.
     """
     return value[:limit].encode("utf-8", "replace").decode("utf-8")
+
+
+def tidy_job(name: str) -> str:
+    """Return `name` as the name of a job. One that has to be changed ends in a hash of the whole.
+
+    So two jobs stay two, even if they differ only in what is cut off, or in bytes that are no UTF-8.
+    """
+    if tidy_text(name, MAX_JOB_CHARS) == name:
+        return name
+    import hashlib  # seldom needed, and slow to import
+
+    mark = f"-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
+    return tidy_text(name, MAX_JOB_CHARS - len(mark)) + mark
 
 
 def _tidy(value: object, depth: int) -> object:

@@ -40,6 +40,8 @@ def test_an_event_that_cannot_be_read_is_counted(own_filled: DataFolder) -> None
 
 
 def test_no_events_is_nothing_done(tmp_path: Path) -> None:
+    with open_store(DataFolder(tmp_path), create_missing=True):
+        pass
     result = CliRunner().invoke(rebuild, ["--data", str(tmp_path)])
     assert result.exit_code == 2
     assert "there are no events in" in result.stderr

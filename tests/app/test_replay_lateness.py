@@ -4,11 +4,16 @@ import json
 from pathlib import Path
 from random import Random
 
+import pytest
+from click.testing import CliRunner
+
+from ettwatch_app.commands.replay import replay
 from ettwatch_app.replay import Options, replay_files
 from ettwatch_app.replay.problems import Problems
 from ettwatch_app.replay.results import Results
 from ettwatch_app.replay.streamed import Streamed
-from ettwatch_core import Rules
+from ettwatch_app.replay.tally import Tally
+from ettwatch_core import Rules, Verdict
 from ettwatch_schemas import AttemptStarted, Event, Heartbeat, JobEnded, JobSubmitted, Progress, TrainingStarted
 from ettwatch_schemas import encode_event as encoded
 from support.jobs import random_job
@@ -126,3 +131,26 @@ def test_a_second_file_that_is_older_loses_nothing(tmp_path: Path) -> None:
     outcome = replay_files([str(newer), str(older)], LATENESS)
     assert [json.loads(line)["status"] for line in outcome.results] == ["succeeded", "succeeded"]
     assert list(outcome.problems.texts()) == []
+
+
+def test_none_is_no_limit(tmp_path: Path) -> None:
+    late = Heartbeat(id="late", job="job", ts=T0 + 1, attempt=0)
+    path = write(tmp_path / "events.jsonl", [*long_job("job", T0, 10), late])
+    result = CliRunner().invoke(replay, [str(path), "--lateness", "none"])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == CliRunner().invoke(replay, [str(path)]).stdout
+
+
+@pytest.mark.parametrize(
+    ("behind", "words"), [(-5, "would change"), (6 * HOUR, "would change"), (7 * HOUR, "25,200 s")]
+)
+def test_a_refusal_never_tells_of_less_than_is_allowed(behind: int, words: str) -> None:
+    problems = Problems(["events"])
+    tally = Tally(LATENESS, problems)
+    event = Heartbeat(id="h", job="job", ts=T0, attempt=0)
+    state = tally.add(1, event)
+    state.newest = T0 + behind
+    tally._refused(1, event, state, Verdict.LATE)
+    (text,) = problems.texts()
+    assert words in text
+    assert ("behind" in text) == (words != "would change")

@@ -59,3 +59,10 @@ def test_other_units_are_named(us: int, unit: tuple[int, str]) -> None:
         parse_instant(str(us // unit[0]))
     with pytest.raises(ValueError, match="is in nanoseconds; give microseconds"):
         parse_instant(str(us * 1_000))
+
+
+def test_endless_digits_are_told_in_short() -> None:
+    for parse in (parse_instant, parse_duration):
+        with pytest.raises(ValueError, match=r"is no time from 2000 to 2199|is more than 100 years") as told:
+            parse("9" * 5_000)
+        assert len(str(told.value)) < 200

@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from ettwatch_app.commands.replay import replay
 from ettwatch_app.commands.report import report
-from ettwatch_app.datafolder import DataFolder, Ownership, UpInfo, announce
+from ettwatch_app.datafolder import DataFolder, Ownership, UpInfo, announce, locate, open_store
 from ettwatch_schemas import COMPONENTS, EFFECTIVE
 
 CASES = Path(__file__).parent.parent / "cases"
@@ -119,6 +119,8 @@ def test_a_data_folder_in_use(filled: DataFolder, tmp_path: Path) -> None:
 
 
 def test_an_empty_data_folder(tmp_path: Path) -> None:
+    with open_store(locate(tmp_path), create_missing=True):
+        pass
     result = run("--data", str(tmp_path))
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("ETT -  weighted by GPUs, - unweighted; 0 jobs, 0 failures\n")

@@ -65,7 +65,7 @@ def test_questions_of_all_kinds(at_filled: DataFolder, query: str) -> None:
         ("SELECT 1; SELECT 2", "more than one statement"),
         ("DROP TABLE events_log", "this DROP is no question, and `ettwatch sql` changes nothing"),
         ("/* select */ INSERT INTO jobs_log VALUES (1)", "this INSERT is no question"),
-        ("WITH 1 AS x INSERT INTO jobs_log SELECT x", "is no question"),
+        ("WITH 1 AS x INSERT INTO jobs_log SELECT x", "an INSERT INTO is no question"),
         ("", "the query is empty"),
         (" ; ", "the query is empty"),
         ("-- only a comment", "the query is empty"),
@@ -91,3 +91,24 @@ def test_no_data_folder(tmp_path: Path) -> None:
     result = run("SELECT 1", "--data", str(tmp_path / "none"))
     assert result.exit_code == 2
     assert "there is no data folder" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("SELECT 1 INTO OUTFILE '{}'", "INTO OUTFILE is not allowed"),
+        ("SELECT * FROM file('/etc/passwd', 'LineAsString')", "file() is not allowed"),
+        ("SELECT * FROM url('http://127.0.0.1:1/', 'LineAsString')", "url() is not allowed"),
+        ("DESCRIBE s3('http://127.0.0.1:1/x')", "s3() is not allowed"),
+        ("SELECT * FROM executable('id', 'TSV', 'x String')", "executable() is not allowed"),
+    ],
+)
+def test_nothing_outside_the_tables_is_reached(at_filled: DataFolder, tmp_path: Path, query: str, words: str) -> None:
+    result = run(query.format(tmp_path / "x"))
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_refused_with_is_told_by_its_insert(at_filled: DataFolder) -> None:
+    assert "begin with one of" not in run("WITH 1 AS x INSERT INTO jobs_log SELECT x").stderr

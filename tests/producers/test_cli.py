@@ -158,3 +158,11 @@ def test_a_reader_that_goes_away_is_no_fault() -> None:
         timeout=30,
     )
     assert (done.stdout, done.stderr) == ("x" * 10, "")
+
+
+@pytest.mark.parametrize("option", ["--backoff", "--grace"])
+@pytest.mark.parametrize("value", ["nan", "inf", "-1"])
+def test_waits_are_numbers_within_their_range(option: str, value: str) -> None:
+    result = call("run", option, value, "--", "true")
+    assert result.exit_code == 2
+    assert f"Invalid value for '{option}'" in result.stderr

@@ -164,4 +164,13 @@ def test_labels_that_are_none_are_left_out(caplog: pytest.LogCaptureFixture) -> 
 def test_any_job_name_can_be_sent(job: str) -> None:
     found: Identity = resolve(Given(), {"ETTWATCH_JOB": job})
     JobSubmitted(id="1", job=found.job, ts=1_790_000_000_000_000)
-    assert found.job == job[:1024].replace("\udce4", "?")
+    assert len(found.job) == min(len(job), 1024) or found.job.startswith("half ? pair-")
+    assert resolve(Given(), {"ETTWATCH_JOB": found.job}).job == found.job
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("x" * 1024 + "a", "x" * 1024 + "b"), ("x" * 1024, "x" * 1025), ("a\udce4", "a\udcf6"), ("a\udce4", "a?")],
+)
+def test_two_jobs_stay_two(one: str, other: str) -> None:
+    assert resolve(Given(), {"ETTWATCH_JOB": one}).job != resolve(Given(), {"ETTWATCH_JOB": other}).job

@@ -1,5 +1,6 @@
 """What all commands share: exit codes, clean ends, common options."""
 
+import errno
 import functools
 import os
 import sys
@@ -17,6 +18,9 @@ NOTHING_DONE = 2
 INTERRUPTED = 130
 READER_GONE = 141
 
+_OUTPUT_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+"""What the system says of a standard output that takes no more."""
+
 P = ParamSpec("P")
 R = TypeVar("R")
 Command = Callable[..., Any]
@@ -29,17 +33,25 @@ class Refused(click.ClickException):
 
 
 def ends_cleanly(command: Callable[P, R]) -> Callable[P, R]:
-    """Make Ctrl-C exit with 130 and a reader that went away (`| head`) with 141, both without a traceback."""
+    """Make Ctrl-C exit with 130 and a reader that went away (`| head`) with 141, both without a traceback.
+
+    Raises Refused where standard output is closed or full.
+    """
 
     @functools.wraps(command)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+        if sys.stdout is None:
+            raise Refused("standard output is closed; send it to a file, a pipe or a terminal")
         for stream in (sys.stdout, sys.stderr):
             # A terminal that cannot show a name must not end the command.
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
         try:
-            result = command(*args, **kwargs)
-            sys.stdout.flush()
+            try:
+                result = command(*args, **kwargs)
+            finally:
+                # Also where the command leaves with an exit code: what fails later is told by nobody.
+                sys.stdout.flush()
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             raise SystemExit(INTERRUPTED) from None
@@ -47,6 +59,13 @@ def ends_cleanly(command: Callable[P, R]) -> Callable[P, R]:
             # The interpreter flushes standard output once more at its end, and would complain.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise SystemExit(READER_GONE) from None
+        except OSError as error:
+            if error.filename is not None or error.errno not in _OUTPUT_FAILS:
+                raise
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise Refused(
+                f"cannot write the output: {error.strerror or error}; send it to where there is room"
+            ) from None
         return result
 
     return guarded

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import click
 
+from ettwatch_app.commands._folder import opened
 from ettwatch_app.commands._meter import Bar
 from ettwatch_app.commands._shared import SOME_REJECTED, Refused, data_option, ends_cleanly
-from ettwatch_app.datafolder import locate, open_store
+from ettwatch_app.datafolder import locate
 from ettwatch_app.render import count
 from ettwatch_core import Rules
 
@@ -25,7 +26,7 @@ def rebuild(ctx: click.Context, data: Path | None) -> None:
     import ettwatch_clickhouse as sink
 
     folder = locate(data)
-    with open_store(folder, who="ettwatch rebuild") as store, Bar() as bar:
+    with opened(folder, "ettwatch rebuild") as store, Bar() as bar:
         bar.begin("rebuilding", None)
         try:
             report = sink.rebuild(store, Rules(), progress=bar.set)

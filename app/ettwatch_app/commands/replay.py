@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ettwatch_app.commands._meter import Bar
 from ettwatch_app.commands._shared import NOTHING_DONE, SOME_REJECTED, Refused, ends_cleanly, format_option
-from ettwatch_app.render import clean, jobs_table, segments_table, show, stdout_console
+from ettwatch_app.render import clean, jobs_table, segments_table, show, stdout_console, write_advice
 from ettwatch_app.replay import Options, Outcome, parse_duration, parse_instant, replay_files
 from ettwatch_core import Rules
 from ettwatch_schemas import JobSummary, Segment
@@ -19,11 +19,11 @@ from ettwatch_schemas import JobSummary, Segment
 class _Typed(click.ParamType):
     """A parameter read by a function that raises ValueError with what is wrong."""
 
-    def __init__(self, name: str, read: Callable[[str], int]) -> None:
+    def __init__(self, name: str, read: Callable[[str], int | None]) -> None:
         self.name = name
         self._read = read
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
         if isinstance(value, int):
             return value
         try:
@@ -32,7 +32,12 @@ class _Typed(click.ParamType):
             self.fail(str(error), param, ctx)
 
 
+def _parse_lateness(text: str) -> int | None:
+    return None if text.strip().lower() == "none" else parse_duration(text)
+
+
 DURATION = _Typed("duration", parse_duration)
+LATENESS = _Typed("duration", _parse_lateness)
 INSTANT = _Typed("time", parse_instant)
 
 
@@ -47,9 +52,9 @@ INSTANT = _Typed("time", parse_instant)
 )
 @click.option(
     "--lateness",
-    type=DURATION,
+    type=LATENESS,
     metavar="DUR",
-    help="Refuse events further than this behind the newest of their job.  [default: no event is too late]",
+    help="Refuse events further than this behind the newest of their job; none: no event is too late.  [default: none]",
 )
 @click.option(
     "--hang-after",
@@ -87,7 +92,7 @@ def replay(
             outcome = replay_files(files, options)
         except OSError as error:
             raise Refused(
-                f"cannot write a temporary file: {error.strerror or error}; set TMPDIR to a folder with more space"
+                f"cannot write a temporary file: {error.strerror or error}; {write_advice(error)} with TMPDIR"
             ) from error
     for text in outcome.problems.texts():
         click.echo(text, err=True)

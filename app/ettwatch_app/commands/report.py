@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
+from ettwatch_app.commands._folder import opened
 from ettwatch_app.commands._shared import Refused, data_option, ends_cleanly, format_option, owners_for
-from ettwatch_app.datafolder import locate, open_store
+from ettwatch_app.datafolder import locate
 from ettwatch_app.owners import Owners
 from ettwatch_app.render import FleetView, JobView, clean, print_fleet, print_job, stdout_console
 
@@ -37,7 +38,7 @@ def report(job: str | None, data: Path | None, form: str, limit: int) -> None:
 
     folder = locate(data)
     owners = owners_for(folder.owners)
-    with open_store(folder, who="ettwatch report") as store:
+    with opened(folder, "ettwatch report") as store:
         try:
             if job is None:
                 view: JobView | FleetView | None = read_fleet(store, owners, limit or None)

@@ -3,12 +3,17 @@
 import re
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from ettwatch_app.commands._folder import opened
 from ettwatch_app.commands._shared import Refused, data_option, ends_cleanly, format_option
-from ettwatch_app.datafolder import locate, open_store
+from ettwatch_app.datafolder import locate
 from ettwatch_app.render import print_table, stdout_console, write_csv, write_json
+
+if TYPE_CHECKING:
+    from ettwatch_clickhouse import Store
 
 # Texts, quoted names and comments: what stands in them says nothing about the statement.
 _QUOTED = re.compile(
@@ -33,8 +38,9 @@ def sql(query: str, data: Path | None, form: str) -> None:
     text = _question(click.get_text_stream("stdin").read() if query == "-" else query)
     import ettwatch_clickhouse as sink
 
-    with open_store(locate(data), who="ettwatch sql") as store:
+    with opened(locate(data), "ettwatch sql") as store:
         try:
+            _fence(store, text)
             answer = store.query(text)
         except sink.StoreError as error:
             raise Refused(str(error)) from None
@@ -55,7 +61,9 @@ def _question(text: str) -> str:
         raise Refused('the query is empty; give one such as "SELECT job, ett_pct FROM jobs"')
     if ";" in bare:
         raise Refused("this is more than one statement; ask one question at a time")
-    if word not in _ASKS or re.search(r"\binsert\s+into\b", bare, re.IGNORECASE):
+    if word in _ASKS and re.search(r"\binsert\s+into\b", bare, re.IGNORECASE):
+        raise Refused("an INSERT INTO is no question, and `ettwatch sql` changes nothing; leave it out of the query")
+    if word not in _ASKS:
         raise Refused(
             f"this {word.upper() or 'text'} is no question, and `ettwatch sql` changes nothing; "
             f"begin with one of {', '.join(_ASKS).upper()}"
@@ -63,3 +71,19 @@ def _question(text: str) -> str:
     if re.search(r"\bformat\s+\w+$", bare, re.IGNORECASE):
         raise Refused("leave FORMAT out of the query; choose with --format table, json or csv")
     return query
+
+
+def _fence(store: "Store", query: str) -> None:
+    """Refuse what reaches files, programs or networks, as the front of `up` does. Raises Refused, StoreError."""
+    from ettwatch_clickhouse.http.fence import Fence, Refusal
+    from ettwatch_clickhouse.http.statement import parse
+
+    functions = store.query("SELECT name FROM system.table_functions")
+    try:
+        Fence(str(row[0]) for row in functions.rows).check(parse(query.encode("utf-8", "surrogateescape")), {})
+    except Refusal as refusal:
+        what = str(refusal).partition(" is ")[0]
+        raise Refused(
+            f"{what} is not allowed: `ettwatch sql` reads only the tables of the data folder; "
+            "redirect standard output to get a file"
+        ) from None

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from ettwatch_app.datafolder import DataFolder, UpInfo, living_up
 from ettwatch_app.doctor.finding import Finding
+from ettwatch_app.render import write_advice
 from ettwatch_app.up.statefile import StateFileError, look
 
 _MB = 1 << 20
@@ -112,7 +113,7 @@ def _writable(area: str, folder: Path) -> Finding:
             area,
             "fail",
             f"cannot write to {folder}: {error.strerror or error}",
-            "give this user the right to write there, or name another folder",
+            write_advice(error),
         )
 
 

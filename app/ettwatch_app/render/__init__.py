@@ -1,5 +1,6 @@
 """From values to what a person reads in a terminal."""
 
+from ettwatch_app.render.advice import write_advice
 from ettwatch_app.render.answer import print_table, write_csv, write_json
 from ettwatch_app.render.console import plain_table, show, stderr_console, stdout_console
 from ettwatch_app.render.fleet import jobs_table, print_fleet
@@ -24,6 +25,7 @@ __all__ = [
     "show",
     "stderr_console",
     "stdout_console",
+    "write_advice",
     "write_csv",
     "write_json",
 ]

@@ -7,12 +7,15 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 
 _WITHOUT_TERMINAL = 100
+_LEAST = 20
+_INSTEAD = 80
 
 
 def stdout_console() -> Console:
     """A console on standard output: as wide as the terminal, 100 columns where there is none.
 
-    `COLUMNS` sets another width, `NO_COLOR` and `TERM=dumb` take the colours away.
+    `COLUMNS` sets another width (below 20, where nothing can be read, 80 counts); `NO_COLOR` and `TERM=dumb` take
+    the colours away.
     """
     return _console(stderr=False)
 
@@ -25,7 +28,10 @@ def stderr_console() -> Console:
 def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() or os.environ.get("COLUMNS") else _WITHOUT_TERMINAL
-    return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+    console = Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+    if console.width < _LEAST:
+        console.width = _INSTEAD
+    return console
 
 
 def plain_table() -> Table:

@@ -62,12 +62,17 @@ class Tally:
                 "the lexically smaller of the two counts; give each event an id of its own"
             )
         else:
-            behind = (state.newest - event.ts) / 1_000_000
-            reason = (
-                f"ts: {event.ts} is {behind:,.0f} s behind the newest event of its job, "
-                "more than --lateness allows; the event is refused"
-            )
+            reason = self._why_late(event, state.newest - event.ts)
         self._problems.add(place, verdict.name.lower(), reason)
+
+    def _why_late(self, event: Event, behind: int) -> str:
+        if behind <= (self._options.rules.lateness or 0):
+            # In time by its own stamp, but it says something of a part of the job that is over.
+            return f"ts: {event.ts} would change what was settled already; the event is refused"
+        return (
+            f"ts: {event.ts} is {behind / 1_000_000:,.0f} s behind the newest event of its job, "
+            "more than --lateness allows; the event is refused"
+        )
 
     def line_of(self, job: str, settled: list[Segment]) -> bytes:
         """Summarize a job as a line of JSON; `settled` are the segments that were taken out of it before."""
