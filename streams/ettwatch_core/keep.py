@@ -66,8 +66,10 @@ class Keep:
             return bool(kind == r.JOB_END or ts >= self.until)
         if kind in (r.PHASE_START, r.PHASE_END):
             key = (number, rec[3], rec[4])
+            if key in self.dropped:  # its end, told behind the cut, is still a sign of life
+                return bool(kind == r.PHASE_END and number == self.current and ts > self.until)
             if key in self.started:
-                return key not in self.dropped
+                return True
             return bool(number >= self.current and (ts >= self.until or ts >= self.long_ago))
         if number != self.current:
             return bool(number > self.current)
