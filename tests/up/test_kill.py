@@ -210,4 +210,5 @@ def test_killed_while_only_time_goes_on(tmp_path: Path) -> None:
     assert "cancelled" in row
     assert found["events"] == [[3, 3]]
     assert len(found["attempts"]) == 1
-    assert len(found["segments"]) == 2
+    # A whole hour cuts a segment in two, and the clock may pass one while this runs.
+    assert {row[3] for row in found["segments"]} == {"hardware_setup", "scheduling"}
