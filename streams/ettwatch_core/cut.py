@@ -12,6 +12,7 @@ from ettwatch_core.spans import Cluster
 from ettwatch_core.state import JobState
 from ettwatch_core.summarize import (
     attempt_summary,
+    by_time,
     count,
     join_segments,
     resume_positions,
@@ -246,7 +247,7 @@ def _spans_over(job: str, timeline: Timeline, place: Place) -> list[PhaseSpan]:
     for gap in timeline.gaps:
         if gap.end <= place.until:
             rows += [span_row(job, gap.attempt, c, False) for c in gap.clusters]
-    return sorted(rows, key=lambda row: (row.start, row.end, row))
+    return by_time(rows)
 
 
 def _ended(c: Cluster, place: Place, *, told: bool = False) -> bool:

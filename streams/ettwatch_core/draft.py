@@ -89,11 +89,9 @@ def advanced(state: JobState, draft: Draft | None, timeline: Timeline) -> Draft 
     carry, before = cut_at(base, timeline, place._replace(exact=True))
     keep = Keep(timeline, place, state.newest + 1, state.newest + 1)
     new = Draft(state.job)
-    new.state.records = {key: rec for key, rec in base.records.items() if keep(rec)}
-    if any(keep.zombie(rec) for rec in base.records.values()):
-        carry.flags.add("zombie")
+    new.state.records = keep.sort_out(base.records, carry)
     new.state.carry = carry
-    new.parents = _parents(rec for rec in base.records.values() if not keep(rec))
+    new.parents = _parents(rec for key, rec in base.records.items() if key not in new.state.records)
     if draft is not None:
         new.segments, new.attempts, new.spans = draft.segments, draft.attempts, draft.spans
         new.parents |= draft.parents

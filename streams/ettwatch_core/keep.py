@@ -2,6 +2,7 @@
 
 from ettwatch_core import records as r
 from ettwatch_core.attempts import begun_after
+from ettwatch_core.carry import Carry
 from ettwatch_core.cut import Place
 from ettwatch_core.groups import RawSpan
 from ettwatch_core.records import Record
@@ -74,6 +75,12 @@ class Keep:
         if number != self.current:
             return bool(number > self.current)
         return not self.in_loop or kind == r.ATTEMPT_END or ts > self.until
+
+    def sort_out(self, records: dict[str | int, Record], carry: Carry) -> dict[str | int, Record]:
+        """Return the records that stay; flag what goes with them from attempts that were over."""
+        if any(self.zombie(rec) for rec in records.values()):
+            carry.flags.add("zombie")
+        return {key: rec for key, rec in records.items() if self(rec)}
 
     def zombie(self, rec: Record) -> bool:
         """Tell whether a record is told after the cut by an attempt that was over before it."""

@@ -50,9 +50,7 @@ def settle(state: JobState, rules: Rules, *, every: int = CELL) -> Settled | Non
         return None
     carry, settled = cut_at(state, timeline, place)
     keep = Keep(timeline, place, horizon, rules.lateness)
-    if any(keep.zombie(rec) for rec in state.records.values()):
-        carry.flags.add("zombie")
-    state.records = {key: rec for key, rec in state.records.items() if keep(rec)}
+    state.records = keep.sort_out(state.records, carry)
     state.carry = carry
     state.draft = None
     return settled

@@ -5,7 +5,16 @@ from typing import NamedTuple
 from ettwatch_core.draft import Draft, advanced
 from ettwatch_core.rules import CELL, Rules
 from ettwatch_core.state import JobState
-from ettwatch_core.summarize import attempt_summaries, job_summary, join_segments, segments_of, spans_of, tallies_of
+from ettwatch_core.summarize import (
+    attempt_summaries,
+    by_time,
+    job_summary,
+    join_segments,
+    segments_of,
+    spans_of,
+    tallies_of,
+    unsaved_of,
+)
 from ettwatch_core.timeline import lay_out
 from ettwatch_schemas import AttemptSummary, JobSummary, PhaseSpan, Segment
 
@@ -41,16 +50,17 @@ def snapshot(state: JobState, rules: Rules, now: int | None = None) -> Snapshot:
     timeline = lay_out(base, rules, now)
     carry = base.carry
     tallies = tallies_of(timeline)
-    attempts = attempt_summaries(state.job, timeline, carry, tallies)
+    discarded = unsaved_of(timeline, carry)
+    attempts = attempt_summaries(state.job, timeline, carry, tallies, discarded)
     segments = segments_of(state.job, timeline)
     if carry is not None:
         segments = join_segments([*carry.partial, *segments])
     spans = spans_of(state.job, timeline)
-    summary = job_summary(base, timeline, tallies)
+    summary = job_summary(base, timeline, tallies, discarded)
     if draft is not None:
         attempts = sorted([*draft.attempts, *attempts], key=lambda row: row.attempt)
         segments = join_segments([*draft.segments, *segments])
-        spans = sorted([*draft.spans, *spans], key=lambda row: (row.start, row.end, row))
+        spans = by_time([*draft.spans, *spans])
     state.draft = advanced(state, draft, timeline)
     final_before = 0 if state.carry is None else state.carry.until // CELL * CELL
     return Snapshot(summary, attempts, segments, spans, final_before)

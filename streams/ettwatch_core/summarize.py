@@ -1,5 +1,6 @@
 """From a timeline to what is published: summary, attempts, segments and phases of a job."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ettwatch_core.carry import Carry
@@ -18,7 +19,7 @@ __all__ = ["summarize"]
 def summarize(state: JobState, rules: Rules, now: int | None = None) -> JobSummary:
     """Return only the summary of a job: as :func:`~ettwatch_core.snapshot`, but cheaper for a single look."""
     timeline = lay_out(state, rules, now)
-    return job_summary(state, timeline, tallies_of(timeline))
+    return job_summary(state, timeline, tallies_of(timeline), unsaved_of(timeline, state.carry))
 
 
 def tallies_of(timeline: Timeline) -> list[Tally]:
@@ -60,7 +61,12 @@ def spans_of(job: str, timeline: Timeline) -> list[PhaseSpan]:
         rows += [span_row(job, number, c, True) for c in line.background]
     for gap in timeline.gaps:
         rows += [span_row(job, gap.attempt, c, False) for c in gap.clusters]
-    return sorted(rows, key=lambda row: (row.start, row.end, row))
+    return by_time(rows)
+
+
+def by_time(spans: Iterable[PhaseSpan]) -> list[PhaseSpan]:
+    """Sort phases by start and end."""
+    return sorted(spans, key=lambda row: (row.start, row.end, row))
 
 
 def span_row(job: str, attempt: int, c: Cluster, background: bool) -> PhaseSpan:
@@ -99,7 +105,11 @@ def resume_positions(timeline: Timeline) -> list[int | None]:
     return [*reversed(positions), position]
 
 
-def unsaved_of(timeline: Timeline, carry: Carry | None) -> tuple[list[int], list[int]]:
+Unsaved = tuple[list[int], list[int]]
+"""What was discarded (µs): by each unresolved settled attempt, and by each line."""
+
+
+def unsaved_of(timeline: Timeline, carry: Carry | None) -> Unsaved:
     """Return what was discarded (µs): of the unresolved settled attempts, and of the lines."""
     positions = resume_positions(timeline)
     settled = [] if carry is None else [unsaved(old.spent, positions[-1]) for old in carry.unresolved]
@@ -110,9 +120,11 @@ def unsaved_of(timeline: Timeline, carry: Carry | None) -> tuple[list[int], list
     return settled, lines
 
 
-def attempt_summaries(job: str, timeline: Timeline, carry: Carry | None, tallies: list[Tally]) -> list[AttemptSummary]:
+def attempt_summaries(
+    job: str, timeline: Timeline, carry: Carry | None, tallies: list[Tally], discarded_us: Unsaved
+) -> list[AttemptSummary]:
     """Return the attempts that are not final, the unresolved ones of the settled part first."""
-    before, discarded = unsaved_of(timeline, carry)
+    before, discarded = discarded_us
     out = []
     if carry is not None:
         for old, lost in zip(carry.unresolved, before, strict=True):
@@ -212,7 +224,7 @@ def count(lines: list[Line], carry: Carry | None) -> Counts:
     return Counts(tts, ttr, recovery, nof, infra, preempted, interruption)
 
 
-def job_summary(state: JobState, timeline: Timeline, tallies: list[Tally]) -> JobSummary:
+def job_summary(state: JobState, timeline: Timeline, tallies: list[Tally], discarded_us: Unsaved) -> JobSummary:
     """Return the summary of a job from the timeline of its unsettled part."""
     carry = state.carry
     lines = timeline.lines
@@ -230,7 +242,7 @@ def job_summary(state: JobState, timeline: Timeline, tallies: list[Tally]) -> Jo
         flags |= carry.flags | carry.current_flags
     for line in lines:
         flags |= line.flags
-    settled, discarded = unsaved_of(timeline, carry)
+    settled, discarded = discarded_us
     lost = sum(settled) + sum(discarded) + (0 if carry is None else carry.unsaved)
     e2e = timeline.t1 - timeline.t0
     effective = tally.stages.get(EFFECTIVE, 0)

@@ -27,8 +27,6 @@ class Timeline:
     groups: list[Group]
     lines: list[Line]
     gaps: list[Gap]
-    passed: Ranges
-    told_floor: int | None
     durables: list[tuple[int, int]]
     """Time and position of durable checkpoints, in time order."""
     old_zombies: bool
@@ -79,9 +77,6 @@ def lay_out(state: JobState, rules: Rules, now: int | None = None) -> Timeline:
         else:
             lines.append(draw(b, rules, passed))
 
-    told = [min(rec[1] for rec in b.group.starts) for b in bounds if b.group.starts]
-    if carry is not None and carry.told_floor is not None:
-        told.append(carry.told_floor)
     timeline = Timeline(
         t0=t0,
         t1=t1,
@@ -91,8 +86,6 @@ def lay_out(state: JobState, rules: Rules, now: int | None = None) -> Timeline:
         groups=grouped.groups,
         lines=lines,
         gaps=[],
-        passed=passed,
-        told_floor=max(told, default=None),
         durables=_durables(bounds, [] if carry is None else carry.durables),
         old_zombies=old,
     )
