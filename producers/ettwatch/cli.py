@@ -16,14 +16,18 @@ _OUTPUT_FAILS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errn
 
 _SUMMARIES: Final = {
     "demo": "Train a small model, kill it, let it recover, and show where the time went.",
+    "dlq": "List, replay or drop what the workers refused.",
     "doctor": "Say what is installed, reachable and misconfigured.",
+    "migrate": "Bring the tables of a ClickHouse server to this version.",
     "rebuild": "Make every derived table anew from the events.",
     "replay": "Turn event files into summaries of jobs.",
     "report": "Show where the time of a job went, and whose it is.",
     "run": "Run a command and record how each attempt of it starts and ends.",
+    "sink": "Bring what the workers publish from Kafka into ClickHouse.",
     "sql": "Ask the tables a question in SQL.",
     "topics": "Create the topics on the Kafka brokers, or check them.",
     "up": "Follow the spool folder, keep the tables up to date and serve them.",
+    "worker": "Fold the events of a fleet from Kafka, and publish timelines.",
 }
 
 _EXTRAS: Final = {
@@ -33,6 +37,9 @@ _EXTRAS: Final = {
     "clickhouse_connect": "sinks",
     "chdb": "sinks",
     "faust": "streams",
+    "aiokafka": "streams",
+    "rocksdict": "streams",
+    "prometheus_client": "streams",
     "mode": "streams",
     "torch": "trainer",
     "numpy": "trainer",

@@ -5,7 +5,7 @@ Everything public is importable from here.
 
 from ettwatch_schemas.decode import Decoded, decode_event, decode_message
 from ettwatch_schemas.encode import encode_event
-from ettwatch_schemas.errors import CODES, DecodeError
+from ettwatch_schemas.errors import CODES, DecodeError, UpdateError
 from ettwatch_schemas.events import (
     EVENT_TYPES,
     KINDS,
@@ -24,11 +24,14 @@ from ettwatch_schemas.events import (
     TrainingStarted,
 )
 from ettwatch_schemas.fields import Cause, Outcome, Source, Trigger
+from ettwatch_schemas.letters import DeadLetter, letter_headers, read_letter
 from ettwatch_schemas.limits import MAX_EVENT_BYTES, MAX_MESSAGE_BYTES
-from ettwatch_schemas.published import examples
+from ettwatch_schemas.pack import decode_attempts, decode_phases, decode_segments, decode_summary, encode_update
+from ettwatch_schemas.published import examples, topic_examples
 from ettwatch_schemas.results import AttemptSummary, JobSummary, PhaseSpan, Segment, Status
 from ettwatch_schemas.taxonomy import COMPONENTS, EFFECTIVE, STAGES, component_of, is_phase
 from ettwatch_schemas.times import MAX_TS, MIN_TS
+from ettwatch_schemas.updates import AttemptsUpdate, Hour, PhaseKey, PhasesUpdate, SegmentsUpdate, Update
 
 __all__ = [
     "CODES",
@@ -44,31 +47,47 @@ __all__ = [
     "AttemptEnded",
     "AttemptStarted",
     "AttemptSummary",
+    "AttemptsUpdate",
     "BaseEvent",
     "Cause",
     "CheckpointDurable",
+    "DeadLetter",
     "DecodeError",
     "Decoded",
     "Event",
     "Heartbeat",
+    "Hour",
     "JobEnded",
     "JobSubmitted",
     "JobSummary",
     "Outcome",
     "PhaseEnded",
+    "PhaseKey",
     "PhaseSpan",
     "PhaseStarted",
+    "PhasesUpdate",
     "Progress",
     "Segment",
+    "SegmentsUpdate",
     "Source",
     "Status",
     "TrainingEnded",
     "TrainingStarted",
     "Trigger",
+    "Update",
+    "UpdateError",
     "component_of",
+    "decode_attempts",
     "decode_event",
     "decode_message",
+    "decode_phases",
+    "decode_segments",
+    "decode_summary",
     "encode_event",
+    "encode_update",
     "examples",
     "is_phase",
+    "letter_headers",
+    "read_letter",
+    "topic_examples",
 ]

@@ -1,4 +1,4 @@
-"""The one error that decoding raises, and the words it uses."""
+"""The errors that decoding raises, and the words they use."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -63,6 +63,13 @@ class DecodeError(ValueError):
     def at(self, index: int) -> "DecodeError":
         """Return the same error with its place in the array."""
         return DecodeError(self.code, self.reason, self.fix, self.field, self.value, index)
+
+
+class UpdateError(ValueError):
+    """Bytes or headers that are no update, summary or dead letter as a worker writes them. `str()` is one line.
+
+    It says which message, which field of it (`phases update: open[3].end: …`), and what is wrong with that.
+    """
 
 
 def shorten(value: object) -> str:

@@ -9,7 +9,7 @@ from ettwatch_clickhouse.store import Store
 from ettwatch_clickhouse.tables import Tables
 from ettwatch_clickhouse.writeids import WriteIds
 
-__all__ = ["take_up"]
+__all__ = ["as_int", "chunks", "plain", "take_up"]
 
 _MOST_CHARS: Final = 60_000
 """Characters of job names in one query: servers bound the size of a parameter."""
@@ -24,25 +24,26 @@ def take_up(store: Store, tables: Tables, jobs: Iterable[str], ids: WriteIds) ->
         StoreError: It cannot be read.
     """
     found = {job: Known() for job in jobs}
-    for some in _chunks(found):
+    for some in chunks(found):
         params = {"jobs": some}
         for job, version, written in store.query(_newest_sql(tables), params).rows:
             known = found[str(job)]
-            known.floor = _int(version)
+            known.floor = as_int(version)
             known.behind = known.floor > 0
-            ids.seen(_int(written))
+            ids.seen(as_int(written))
         for job, first, last in store.query(_cells_sql(tables), params).rows:
-            found[str(job)].first_cell = _int(first)
-            found[str(job)].last_cell = _int(last)
+            found[str(job)].first_cell = as_int(first)
+            found[str(job)].last_cell = as_int(last)
         for row in store.query(_pending_sql(tables.attempts, ATTEMPTS, ATTEMPT_KEY), params).rows:
-            found[str(row[0])].attempts[_int(row[1])] = Pending(None, tuple(row[2:]))
+            found[str(row[0])].attempts[as_int(row[1])] = Pending(None, tuple(row[2:]))
         for row in store.query(_pending_sql(tables.phases, PHASES, PHASE_KEY), params).rows:
             key: Any = row[1 : len(PHASE_KEY)]
             found[str(row[0])].phases[key] = Pending(None, tuple(row[len(PHASE_KEY) :]))
     return found
 
 
-def _chunks(jobs: Iterable[str]) -> Iterator[list[str]]:
+def chunks(jobs: Iterable[str]) -> Iterator[list[str]]:
+    """Yield the jobs in lists, each short enough for one query."""
     chunk: list[str] = []
     chars = 0
     for job in jobs:
@@ -72,7 +73,7 @@ def _cells_sql(tables: Tables) -> str:
 def _pending_sql(table: str, columns: Sequence[str], key: Sequence[str]) -> str:
     """Return the query for the keys and contents of rows that are neither final nor gone."""
     after = columns[columns.index("gone") + 1 :]
-    shown = ", ".join(_plain(name) for name in (*key, *after))
+    shown = ", ".join(plain(name) for name in (*key, *after))
     by = ", ".join(key)
     return (
         f"SELECT {shown} FROM (SELECT * FROM {table} WHERE job IN {{jobs:Array(String)}} "
@@ -80,11 +81,12 @@ def _pending_sql(table: str, columns: Sequence[str], key: Sequence[str]) -> str:
     )
 
 
-def _plain(name: str) -> str:
-    """Times as integers, as they are inserted."""
+def plain(name: str) -> str:
+    """Return how to select a column: times as integers, as they are inserted."""
     return f"toUnixTimestamp64Micro({name})" if name in TIMES else name
 
 
-def _int(value: object) -> int:
+def as_int(value: object) -> int:
+    """Return a value of a column of integers."""
     assert isinstance(value, int)
     return value

@@ -2,6 +2,9 @@
 
 from ettwatch_core.cells import cells
 from ettwatch_core.codec import StateError, dump, load
+from ettwatch_core.journal import grow, tail
+from ettwatch_core.pace import CLOSED, Pace, next_look
+from ettwatch_core.publish import Publication, Published
 from ettwatch_core.rules import CELL, RULES_VERSION, Rules
 from ettwatch_core.settle import Settled, settle
 from ettwatch_core.snapshot import Snapshot, snapshot
@@ -10,8 +13,12 @@ from ettwatch_core.summarize import summarize
 
 __all__ = [
     "CELL",
+    "CLOSED",
     "RULES_VERSION",
     "JobState",
+    "Pace",
+    "Publication",
+    "Published",
     "Rules",
     "Settled",
     "Snapshot",
@@ -20,8 +27,11 @@ __all__ = [
     "apply",
     "cells",
     "dump",
+    "grow",
     "load",
+    "next_look",
     "settle",
     "snapshot",
     "summarize",
+    "tail",
 ]

@@ -1,6 +1,7 @@
 """Segments cut at whole hours, as they are stored."""
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Sequence
 
 from ettwatch_core.rules import CELL
 from ettwatch_schemas import Segment
@@ -8,14 +9,26 @@ from ettwatch_schemas import Segment
 __all__ = ["cells"]
 
 
-def cells(segments: Iterable[Segment]) -> dict[int, list[Segment]]:
-    """Sort segments into hours (UTC), cutting those that cross one. Keys are the hours' starts (µs)."""
+def cells(segments: Sequence[Segment]) -> dict[int, list[Segment]]:
+    """Sort segments into hours (UTC), cutting those that cross one. Keys are the hours' starts (µs).
+
+    Args:
+        segments: By time, disjoint, none of no length.
+    """
     out: dict[int, list[Segment]] = {}
-    for segment in segments:
-        start = segment.start
-        while start < segment.end:
-            cell = start // CELL * CELL
-            end = min(segment.end, cell + CELL)
-            out.setdefault(cell, []).append(segment._replace(start=start, end=end))
-            start = end
+    starts = [segment.start for segment in segments]
+    at, cell = 0, -CELL
+    while at < len(segments):
+        cell = max(cell + CELL, starts[at] // CELL * CELL)
+        end = cell + CELL
+        # Most segments lie within an hour: only the first and the last one have to be looked at.
+        stop = bisect_left(starts, end, at)
+        rows = list(segments[at:stop])
+        at = stop
+        if rows[-1].end > end:
+            rows[-1] = rows[-1]._replace(end=end)
+            at -= 1
+        if rows[0].start < cell:
+            rows[0] = rows[0]._replace(start=cell)
+        out[cell] = rows
     return out

@@ -2,7 +2,7 @@
 
 from enum import Enum
 from hashlib import blake2b
-from typing import Protocol
+from typing import Final, Protocol
 
 from ettwatch_core import records as r
 from ettwatch_core.carry import Carry
@@ -11,6 +11,8 @@ from ettwatch_core.rules import Rules
 from ettwatch_schemas import Event, component_of
 
 __all__ = ["JobState", "Verdict", "apply"]
+
+_BLANK: Final = blake2b(digest_size=8)
 
 
 class Follower(Protocol):
@@ -45,7 +47,7 @@ class JobState:
         self.accepted = 0
         """Events that changed the state."""
         self.records: dict[str | int, Record] = {}
-        """Unsettled records by event id, or, after a load, by the hash of it."""
+        """Unsettled records by event id, or, after a load, by the hash of it; those accepted last at the end."""
         self.hashed = False
         self.carry: Carry | None = None
         self.draft: Follower | None = None
@@ -57,7 +59,9 @@ class JobState:
 
 def id_hash(event_id: str) -> int:
     """Return the 64 bits by which a stored state knows an event id."""
-    return int.from_bytes(blake2b(event_id.encode(), digest_size=8).digest(), "big")
+    digest = _BLANK.copy()  # takes half the time of a new one
+    digest.update(event_id.encode())
+    return int.from_bytes(digest.digest(), "big")
 
 
 def apply(state: JobState, event: Event, rules: Rules) -> Verdict:

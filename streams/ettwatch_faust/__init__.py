@@ -3,8 +3,10 @@
 Everything public is importable from here.
 """
 
-from ettwatch_faust.brokers import BROKER_VARIABLES, Access, BrokersError, admin
+from ettwatch_faust.brokers import BROKER_VARIABLES, Access, BrokersError, admin, connecting
 from ettwatch_faust.check import Finding, Seen, check, clash
+from ettwatch_faust.look import look
+from ettwatch_faust.precheck import precheck
 from ettwatch_faust.topics import TOPIC_VARIABLES, Names, SettingError, TopicSettings, TopicSpec, names, plan
 
 __all__ = [
@@ -21,6 +23,9 @@ __all__ = [
     "admin",
     "check",
     "clash",
+    "connecting",
+    "look",
     "names",
     "plan",
+    "precheck",
 ]

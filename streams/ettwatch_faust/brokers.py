@@ -5,7 +5,7 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
@@ -125,18 +125,35 @@ def admin(access: Access, seconds: float = 10) -> Iterator[Any]:
     Raises BrokersError where they are not reached, or stop answering.
     """
     from kafka.admin import KafkaAdminClient
+
+    wait = int(seconds * 1000)
+    settings = {**access.client(), "bootstrap_timeout_ms": wait, "request_timeout_ms": wait}
+    with connecting(access, lambda: KafkaAdminClient(**settings), seconds) as client:
+        yield client
+
+
+@contextlib.contextmanager
+def connecting(access: Access, make: Callable[[], Any], seconds: float = 10) -> Iterator[Any]:
+    """A client of kafka-python, open in this block: what it raises there becomes a BrokersError, and it logs nothing.
+
+    Args:
+        access: How it reaches the brokers.
+        make: Makes it.
+        seconds: For which its closing is waited for.
+    """
     from kafka.errors import KafkaError
 
-    milliseconds = int(seconds * 1000)
     listener = _Listener()
     logger = logging.getLogger("kafka")
     propagated, logger.propagate = logger.propagate, False
     logger.addHandler(listener)
     client = None
     try:
-        client = KafkaAdminClient(**access.client(), bootstrap_timeout_ms=milliseconds, request_timeout_ms=milliseconds)
+        client = make()
         yield client
     except (KafkaError, OSError) as error:
+        if client is not None and isinstance(error, OSError):
+            raise  # of the block itself: kafka-python brings those of its connections into a form of its own
         raise BrokersError(_why(access, listener.said, error, connected=client is not None)) from None
     finally:
         if client is not None:

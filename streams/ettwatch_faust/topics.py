@@ -88,6 +88,7 @@ class Names(NamedTuple):
     app: str
     events: str
     dlq: str
+    accepted: str
     jobs: str
     attempts: str
     segments: str
@@ -102,6 +103,7 @@ def names(prefix: str = "ett") -> Names:
         app=app,
         events=f"{prefix}.events",
         dlq=f"{prefix}.events.dlq",
+        accepted=f"{prefix}.accepted",
         jobs=f"{prefix}.jobs",
         attempts=f"{prefix}.attempts",
         segments=f"{prefix}.segments",
@@ -169,8 +171,8 @@ def plan(settings: TopicSettings) -> list[TopicSpec]:
         days: int | None = 7,
         size: int = _RAW_BYTES,
         stamped: bool = False,
+        shared: bool = True,
     ) -> TopicSpec:
-        shared = key == "job"
         return TopicSpec(
             name,
             key,
@@ -192,10 +194,12 @@ def plan(settings: TopicSettings) -> list[TopicSpec]:
             called.dlq,
             "what was refused: the original bytes, the reason, and where they were read",
             key="the key that the message had",
+            shared=False,
             days=30,
             size=_DLQ_BYTES,
             stamped=True,
         ),
+        spec(called.accepted, "events that count, many to a record, on their way to ClickHouse", key="none"),
         spec(called.jobs, "summaries of jobs; the last one of a job counts", cleanup="compact,delete", days=90),
         spec(called.attempts, "summaries of attempts, on their way to ClickHouse"),
         spec(called.segments, "timelines of jobs by hours, on their way to ClickHouse"),

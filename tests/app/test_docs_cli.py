@@ -24,7 +24,16 @@ ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs" / "cli.md"
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # Pages that tell of the options of a command whose section in docs/cli.md only leads there.
-ELSEWHERE = {"up": ROOT / "docs" / "up.md"}
+ELSEWHERE = {
+    name: ROOT / "docs" / page
+    for name, page in (
+        ("up", "up.md"),
+        ("worker", "pipeline.md"),
+        ("sink", "sink.md"),
+        ("migrate", "clickhouse.md"),
+        ("dlq", "dlq.md"),
+    )
+}
 
 
 def commands() -> dict[str, click.Command]:

@@ -13,11 +13,10 @@ from ettwatch_app.commands._shared import DONE, SOME_REJECTED, Command, Refused,
 from ettwatch_app.render import clean, show, stdout_console, write_json
 
 if TYPE_CHECKING:
-    from ettwatch_faust import Access, Finding, Seen, TopicSettings, TopicSpec
+    from ettwatch_faust import Access, Finding, TopicSettings, TopicSpec
 
 _COLUMNS: Final = ("topic", "finding", "found", "wanted", "do")
 _ALREADY_EXISTS: Final = 36
-_UNKNOWN_TOPIC: Final = 3
 _REASONS: Final[Mapping[int, str]] = {
     29: "these credentials may not create it; give them CREATE on the cluster",
     31: "these credentials may not create it; give them CREATE on the cluster",
@@ -72,9 +71,9 @@ def create(form: str, timeout: float, **told: Any) -> None:
     made: list[str] = []
 
     def work(client: Any) -> list["Finding"]:
-        from ettwatch_faust import clash
+        from ettwatch_faust import clash, look
 
-        view = _view(client, plan)
+        view = look(client, plan)
         if (why := clash(view, plan)) is not None:
             raise Refused(why)
         missing = [spec for spec in plan if spec.name not in view]
@@ -124,36 +123,11 @@ def _with_brokers(access: "Access", timeout: float, work: Callable[[Any], list["
         raise Refused(str(error)) from None
 
 
-def _view(client: Any, plan: Sequence["TopicSpec"]) -> dict[str, "Seen"]:
-    """What the brokers tell of the topics of the plan."""
-    from kafka.admin import ConfigResource
-    from kafka.errors import for_code
-
-    from ettwatch_faust import Seen
-
-    told = client.describe_topics([spec.name for spec in plan])
-    there = {topic["name"]: topic["partitions"] for topic in told if topic["error_code"] == 0}
-    for topic in told:
-        if topic["error_code"] not in (0, _UNKNOWN_TOPIC):
-            raise Refused(f"the brokers do not tell of {topic['name']}: {for_code(topic['error_code']).__name__}")
-    if not there:
-        return {}
-    resources = [ConfigResource("TOPIC", name) for name in there]
-    configs = client.describe_configs(resources, config_filter="all").get("topic", {})
-    return {
-        name: Seen(
-            len(partitions),
-            min((len(partition["replica_nodes"]) for partition in partitions), default=0),
-            {key: str(config["value"]) for key, config in configs.get(name, {}).items()},
-        )
-        for name, partitions in there.items()
-    }
-
-
 def _check(client: Any, plan: Sequence["TopicSpec"]) -> list["Finding"]:
     from ettwatch_faust import check as compare
+    from ettwatch_faust import look
 
-    return compare(_view(client, plan), plan)
+    return compare(look(client, plan), plan)
 
 
 def _create(client: Any, missing: Sequence["TopicSpec"]) -> None:

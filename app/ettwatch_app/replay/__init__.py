@@ -3,7 +3,7 @@
 from ettwatch_app.replay.options import Meter, Options, Silent
 from ettwatch_app.replay.problems import Problems
 from ettwatch_app.replay.run import Outcome, replay_files
-from ettwatch_app.times import parse_duration, parse_instant
+from ettwatch_schemas.durations import parse_duration, parse_instant
 
 __all__ = [
     "Meter",

@@ -7,11 +7,24 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from ettwatch_app.up.pace import CLOSED, Pace, next_look
 from ettwatch_app.up.settings import Limits
 from ettwatch_app.up.statefile import JobRow, StateFile
 from ettwatch_clickhouse import Writer
-from ettwatch_core import JobState, Rules, Settled, StateError, Verdict, apply, dump, load, settle, snapshot
+from ettwatch_core import (
+    CLOSED,
+    JobState,
+    Pace,
+    Rules,
+    Settled,
+    StateError,
+    Verdict,
+    apply,
+    dump,
+    load,
+    next_look,
+    settle,
+    snapshot,
+)
 from ettwatch_schemas import Event
 
 _SETTLE_EVERY: Final = 500

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from ettwatch_app.times import parse_duration
+from ettwatch_schemas.durations import parse_duration
 
 SECOND: Final = 1_000_000
 MINUTE: Final = 60 * SECOND

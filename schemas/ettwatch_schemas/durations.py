@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from ettwatch_schemas import MAX_TS, MIN_TS
+from ettwatch_schemas.times import MAX_TS, MIN_TS
 
 _UNITS = {
     "d": 86_400_000_000,

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
-from ettwatch_core import Rules, Snapshot
+from ettwatch_core.rules import Rules
+from ettwatch_core.snapshot import Snapshot
 
 CLOSED: Final = ("succeeded", "failed", "cancelled", "lost")
 """Statuses that only an event can change."""

@@ -1,0 +1,103 @@
+"""`ettwatch worker`: fold the events of a fleet from Kafka, with as many other workers as one likes."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from ettwatch_app.commands._shared import DONE, SOME_REJECTED, Refused, ends_cleanly
+
+if TYPE_CHECKING:
+    from ettwatch_faust.app import WorkerApp
+    from ettwatch_faust.settings import WorkerSettings
+
+_Command = Callable[..., Any]
+
+
+def _options(command: _Command) -> _Command:
+    from ettwatch_faust.settings import WORKER_SETTINGS
+
+    for setting in reversed(WORKER_SETTINGS):
+        usual = f"${setting.variable}" + (f", else {setting.default}" if setting.default else "")
+        command = click.option(setting.option, help=f"{setting.meaning}  [default: {usual}]")(command)
+    command = click.option(
+        "--partitions", type=int, help="Partitions of the events topic.  [default: $ETTWATCH_PARTITIONS, else 32]"
+    )(command)
+    command = click.option(
+        "--prefix", help="What the names of the topics begin with.  [default: $ETTWATCH_TOPIC_PREFIX, else ett]"
+    )(command)
+    return click.option("--bootstrap", metavar="HOST:PORT,...", help="The brokers.  [default: $ETTWATCH_KAFKA]")(
+        command
+    )
+
+
+@click.command()
+@_options
+@ends_cleanly
+def worker(**told: Any) -> None:
+    """Fold the events of a fleet from Kafka, and publish timelines.
+
+    Any number of workers share the partitions of the events topic. Stop one with SIGTERM: it writes what it holds and
+    hands its partitions over.
+
+    Exit codes: 0 stopped as asked; 1 stopped by itself (the dead letter limit, a state that cannot be read, a fault);
+    2 nothing done (a setting, brokers that are not reached, topics that are missing).
+    """
+    from ettwatch_faust import BrokersError, SettingError
+    from ettwatch_faust.logs import configure
+    from ettwatch_faust.settings import WorkerSettings
+
+    try:
+        configure(os.environ.get("ETTWATCH_LOG_FORMAT"), os.environ.get("ETTWATCH_LOG_LEVEL") or "info")
+        settings = WorkerSettings.read(os.environ, told)
+        _check(settings)
+    except (SettingError, BrokersError, ValueError) as error:
+        raise Refused(str(error)) from None
+    from ettwatch_faust.app import make_app
+
+    _run(make_app(settings))
+
+
+def _check(settings: "WorkerSettings") -> None:
+    """Look whether it can begin. Raises SettingError, BrokersError."""
+    from ettwatch_faust import SettingError, plan
+    from ettwatch_faust.precheck import precheck
+
+    precheck(settings.access, plan(settings.topics))
+    if settings.store == "rocksdb":
+        try:
+            settings.state_dir.mkdir(parents=True, exist_ok=True)
+            (settings.state_dir / ".probe").touch()
+            (settings.state_dir / ".probe").unlink()
+        except OSError as error:
+            raise SettingError(
+                f"cannot write to the folder of the state, {settings.state_dir}: {error.strerror}; give another "
+                "--state-dir"
+            ) from None
+
+
+def _run(app: "WorkerApp") -> NoReturn:
+    from ettwatch_faust.probe import ProbeError, parse_address, serve
+
+    probe: Any = contextlib.nullcontext()
+    if parse_address(app.settings.web) is not None:
+        try:
+            probe = serve(app.settings.web, app.metrics.registry, app.healthy, app.ready)
+        except ProbeError as error:
+            raise Refused(str(error)) from None
+    with probe:
+        asyncio.run(_until_asked(app))
+    sys.exit(DONE if app.stopped_by is None else SOME_REJECTED)
+
+
+async def _until_asked(app: "WorkerApp") -> None:
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, asked.set)
+    await app.run(asked)

@@ -1,0 +1,106 @@
+"""From the bytes of a record to what it tells. No I/O."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from ettwatch_clickhouse.fits import check_fits
+from ettwatch_clickhouse.rows import Row, event_row
+from ettwatch_schemas import (
+    DecodeError,
+    Update,
+    UpdateError,
+    decode_attempts,
+    decode_event,
+    decode_message,
+    decode_phases,
+    decode_segments,
+    decode_summary,
+)
+from ettwatch_schemas.scan import split_array
+
+BAD_UPDATE: Final = "bad_update"
+BAD_ACCEPTED: Final = "bad_accepted"
+
+_DECODERS: Final[Mapping[str, Callable[[bytes], Update]]] = {
+    "jobs": decode_summary,
+    "attempts": decode_attempts,
+    "segments": decode_segments,
+    "phases": decode_phases,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Bad:
+    """Why a record, or a line of one, cannot be used.
+
+    Attributes:
+        code: In a word.
+        reason: In a line.
+        line: Number of the line, from 0; None: the whole record.
+    """
+
+    code: str
+    reason: str
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a record tells.
+
+    Attributes:
+        update: An update or a summary, if it is one.
+        events: Rows of events.
+        bad: What could not be read.
+    """
+
+    update: Update | None = None
+    events: list[Row] = field(default_factory=list)
+    bad: list[Bad] = field(default_factory=list)
+
+
+def content_of(kind: str, value: bytes | None, received: int) -> Content:
+    """Return what a record tells.
+
+    Args:
+        kind: What the records of its topic are: `jobs`, `attempts`, `segments`, `phases` or `accepted`.
+        value: Its value. None tells nothing: in a compacted topic it removes what was there.
+        received: When the record was made (µs).
+    """
+    if value is None:
+        return Content()
+    if kind == "accepted":
+        return _accepted(value, received)
+    try:
+        update = _DECODERS[kind](value)
+        check_fits(update)
+    except UpdateError as error:
+        return Content(bad=[Bad(BAD_UPDATE, str(error))])
+    return Content(update)
+
+
+def _accepted(value: bytes, received: int) -> Content:
+    content = Content()
+    for number, line in enumerate(value.split(b"\n")):
+        if line[:1] == b"{":
+            try:
+                content.events.append(event_row(decode_event(line), line, received))
+            except DecodeError as error:
+                content.bad.append(Bad(BAD_ACCEPTED, str(error), number))
+        elif line.strip():
+            _array(content, number, line, received)
+    return content
+
+
+def _array(content: Content, number: int, line: bytes, received: int) -> None:
+    """Take in the events of a line that may be an array of them; each is stored as it was told."""
+    decoded = decode_message(line)
+    content.bad.extend(Bad(BAD_ACCEPTED, str(error), number) for error in decoded.errors)
+    if not decoded.events:
+        return
+    bad = {error.index for error in decoded.errors}
+    told = [line.decode()] if line.lstrip()[:1] != b"[" else split_array(line.decode())
+    good = [text for index, text in enumerate(told) if index not in bad]
+    for event, text in zip(decoded.events, good, strict=True):
+        content.events.append(event_row(event, text.encode(), received))

@@ -1,0 +1,118 @@
+"""Runs of the pipeline over a topic that is full already: how fast, and who used the processor."""
+
+import contextlib
+import os
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from _pipeline_load import Record, preload
+from ettwatch_clickhouse import Store
+from support.kafka import Cluster
+from support.pipeline import Pipeline
+from support.pipeline_programs import Program, until
+
+__all__ = ["Backlog", "children_cpu", "pipeline", "run_backlog"]
+
+_MOST_S = 900
+
+
+@contextmanager
+def pipeline(bootstrap: str, prefix: str, **options: Any) -> Iterator[Pipeline]:
+    """A pipeline of which nothing is started."""
+    with (
+        tempfile.TemporaryDirectory(prefix="ettwatch-bench-") as folder,
+        Pipeline(bootstrap, Path(folder), prefix, start=False, **options) as made,
+    ):
+        yield made
+
+
+def children_cpu(word: str) -> float:
+    """Return the processor seconds of all processes whose command line holds a word, such as `kafka.Kafka`."""
+    ticks = 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if word.encode() in (folder / "cmdline").read_bytes():
+                fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+                ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(slots=True)
+class Backlog:
+    """What a run over a full topic gave. Seconds are those from when a worker was ready.
+
+    Attributes:
+        events: How many events there were.
+        records: In how many records.
+        size: Their bytes.
+        ready_s: From the start of the workers to their being ready.
+        worker_s: Until the workers had committed all.
+        rows_s: Until all events were readable as rows; None without a sink.
+        cpu_s: Processor seconds by process.
+        metrics: Of the workers, summed up.
+    """
+
+    events: int
+    records: int
+    size: int
+    ready_s: float
+    worker_s: float
+    rows_s: float | None
+    cpu_s: dict[str, float]
+    metrics: dict[str, float] = field(default_factory=dict)
+
+
+def run_backlog(
+    cluster: Cluster,
+    prefix: str,
+    records: Iterable[Record],
+    events: int,
+    *,
+    workers: int = 1,
+    sink: bool = True,
+    worker_options: Sequence[str] = (),
+) -> Backlog:
+    """Fill the topic, start the workers (and a sink before them), and wait until all is through."""
+    with pipeline(cluster.bootstrap, prefix, workers=workers, sinks=int(sink), worker_options=worker_options) as made:
+        count, size = preload(cluster.bootstrap, made.names.events, records)
+        if sink:
+            made.sinks[0].start()
+        brokers, house = children_cpu("kafka.Kafka"), children_cpu("ettwatch_clickhouse")
+        begun = time.monotonic()
+        for worker in made.workers:
+            worker.start(ready=False)
+        for worker in made.workers:
+            worker.wait_ready()
+        ready = time.monotonic()
+        with made.worker_group() as group, contextlib.closing(made.house.store()) as store:
+            until("the workers are through", lambda: group.behind() == 0, _MOST_S, 0.1)
+            committed = time.monotonic()
+            metrics = _summed(made.workers)
+            cpu = {"worker": sum(worker.cpu_s() for worker in made.workers)}
+            readable = None
+            if sink:
+                until("all events are rows", lambda: _count(store) >= events, _MOST_S, 0.2)
+                readable = time.monotonic() - ready
+                cpu["sink"] = made.sinks[0].cpu_s()
+            cpu["brokers"] = children_cpu("kafka.Kafka") - brokers
+            cpu["clickhouse"] = children_cpu("ettwatch_clickhouse") - house
+    return Backlog(events, count, size, ready - begun, committed - ready, readable, cpu, metrics)
+
+
+def _count(store: Store) -> int:
+    number = store.query("SELECT count() FROM events_log").rows[0][0]
+    assert isinstance(number, int)
+    return number
+
+
+def _summed(programs: Iterable[Program]) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for program in programs:
+        for name, value in program.metrics().items():
+            total[name] = total.get(name, 0.0) + value
+    return total

@@ -1,0 +1,23 @@
+-- The rights of the three kinds of users: ettwatch migrate --print-roles > deploy/clickhouse/roles.sql, below this line.
+CREATE ROLE IF NOT EXISTS ettwatch_migrator;
+CREATE ROLE IF NOT EXISTS ettwatch_writer;
+CREATE ROLE IF NOT EXISTS ettwatch_reader SETTINGS readonly = 2;
+GRANT SELECT, INSERT, CREATE DATABASE, CREATE TABLE, CREATE VIEW, ALTER TABLE, ALTER VIEW, DROP TABLE, DROP VIEW ON ettwatch.* TO ettwatch_migrator;
+GRANT TABLE ENGINE ON Memory TO ettwatch_migrator;
+GRANT TABLE ENGINE ON ReplacingMergeTree TO ettwatch_migrator;
+GRANT SELECT, INSERT ON ettwatch.events_log TO ettwatch_writer;
+GRANT SELECT, INSERT ON ettwatch.phases_log TO ettwatch_writer;
+GRANT SELECT, INSERT ON ettwatch.attempts_log TO ettwatch_writer;
+GRANT SELECT, INSERT ON ettwatch.segments_log TO ettwatch_writer;
+GRANT SELECT, INSERT ON ettwatch.jobs_log TO ettwatch_writer;
+GRANT SELECT ON ettwatch.schema_migrations TO ettwatch_writer;
+GRANT SELECT ON ettwatch.events_log TO ettwatch_reader;
+GRANT SELECT ON ettwatch.phases_log TO ettwatch_reader;
+GRANT SELECT ON ettwatch.attempts_log TO ettwatch_reader;
+GRANT SELECT ON ettwatch.segments_log TO ettwatch_reader;
+GRANT SELECT ON ettwatch.jobs_log TO ettwatch_reader;
+GRANT SELECT ON ettwatch.events TO ettwatch_reader;
+GRANT SELECT ON ettwatch.phases TO ettwatch_reader;
+GRANT SELECT ON ettwatch.attempts TO ettwatch_reader;
+GRANT SELECT ON ettwatch.segments TO ettwatch_reader;
+GRANT SELECT ON ettwatch.jobs TO ettwatch_reader;

@@ -1,0 +1,299 @@
+"""The work between Faust and the lanes: takes records in, flushes effects and state, then commits.
+
+A flush does, in this order: send results, events that count and dead letters; send the changes of the state to the
+changelog; wait until the brokers have all of it; commit the offsets; bring the local copy of the state up to date. So
+whatever a crash cuts off is done once more from the same state, with the same keys and versions.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from ettwatch_faust import outputs
+from ettwatch_faust.inbox import Inbox
+from ettwatch_faust.lane import Lane
+from ettwatch_faust.limit import DeadLetterLimit
+from ettwatch_faust.live import STATUSES, Policy
+from ettwatch_faust.metrics import Metrics
+from ettwatch_faust.place import Next, Place
+from ettwatch_faust.ports import Group
+from ettwatch_faust.sender import Out, Sender, insist
+from ettwatch_faust.shelf import Write
+from ettwatch_faust.topics import Names
+
+__all__ = ["Engine"]
+
+_LOG: Final = logging.getLogger(__name__)
+_PUBLISH_S: Final = 0.25
+_EVICT_EVERY_S: Final = 5.0
+
+
+class Engine:
+    """One worker's work. For one event loop.
+
+    Args:
+        names: The topics.
+        policy: How jobs are treated.
+        store: Returns what gives `part(partition)` and takes `write(partition, writes, offset)`.
+        group: The consumer group.
+        sender: Sends.
+        metrics: The figures.
+        dlq_limit: Dead letters among 1,000 records with which it stops; 0 for none.
+        states: Weight of states kept in memory.
+        clock: The time in µs.
+        monotonic: A monotonic clock (s).
+        sleep: Waits.
+    """
+
+    def __init__(
+        self,
+        names: Names,
+        policy: Policy,
+        store: Callable[[], Any],
+        group: Group,
+        sender: Sender,
+        metrics: Metrics,
+        *,
+        dlq_limit: int = 0,
+        states: int = 3_000_000,
+        clock: Callable[[], int] = lambda: time.time_ns() // 1_000,
+        monotonic: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._names = names
+        self._policy = policy
+        self._store = store
+        self._group = group
+        self._sender = sender
+        self._metrics = metrics
+        self._inbox = Inbox(DeadLetterLimit(dlq_limit), metrics)
+        self._states = states
+        self._clock = clock
+        self._monotonic = monotonic
+        self._sleep = sleep
+        self._lanes: dict[int, Lane] = {}
+        self._places: dict[int, Place] = {}
+        self._seeks: dict[int, int] = {}
+        self._moved: set[int] = set()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._flushing = asyncio.Lock()
+        self._term = 0  # rises whenever partitions are taken away
+        self._evict_s = 0.0
+        self._joined = False
+        self._trouble: str | None = None
+
+    # Ownership
+
+    async def assign(self, partitions: list[int], generation: int) -> None:
+        """Take over partitions whose state is read."""
+        self._inbox.partitions = await self._group.partitions()
+        for partition in partitions:
+            committed, first = await self._group.committed(partition)
+            if committed is not None and committed < first:
+                lost = first - committed
+                self._metrics.lost_records.inc(lost)
+                _LOG.error(
+                    "%d records of partition %d were removed by retention before they were read",
+                    lost,
+                    partition,
+                    extra={"event": "records_lost", "partition": partition, "records": lost},
+                )
+            self._places[partition] = Place(max(first, committed or 0))
+            self._lanes[partition] = Lane(self._store().part(partition), self._policy, generation)
+        self._joined = True
+        self._metrics.rebalances.inc()
+        self._metrics.partitions.set(len(self._lanes))
+        jobs = sum(lane.jobs.total() for lane in self._lanes.values())
+        about = {"event": "assigned", "partitions": len(partitions), "jobs": jobs}
+        _LOG.info("%d partitions taken over, with %d jobs", len(partitions), jobs, extra=about)
+
+    async def revoke(self, seconds: float) -> None:
+        """Flush what is held, if that is possible in time, and let go of all partitions."""
+        try:
+            await asyncio.wait_for(self.flush(), seconds)
+        except TimeoutError:
+            _LOG.warning("no time to flush before the partitions go", extra={"event": "revoked_unflushed"})
+        self.drop()
+        _LOG.info("partitions handed back", extra={"event": "revoked"})
+
+    def drop(self) -> None:
+        """Let go of all partitions as they are: what was not committed is read again by whoever owns them next."""
+        self._term += 1
+        self._joined = False
+        for partition in self._lanes:
+            self._metrics.lag.labels(str(partition)).set(0)
+        self._lanes.clear()
+        self._places.clear()
+        self._seeks.clear()
+        self._clear()
+        self._metrics.partitions.set(0)
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._sender.close()
+
+    def _clear(self) -> None:
+        self._inbox.clear()
+        self._moved = set()
+        self._room.set()
+
+    @property
+    def joined(self) -> bool:
+        """Whether it has its share of the partitions, which may be none."""
+        return self._joined
+
+    @property
+    def trouble(self) -> str | None:
+        """Why it cannot go on just now; None if it can."""
+        return self._trouble
+
+    # Records
+
+    async def room(self) -> None:
+        """Wait until there is room for more."""
+        await self._room.wait()
+
+    def take(self, message: Any) -> None:
+        """Take in one record of the events topic (an aiokafka ConsumerRecord). Raises Stopped, StateError."""
+        partition = message.partition
+        lane = self._lanes.get(partition)
+        if lane is None:
+            return
+        place = self._places[partition]
+        verdict = place.judge(message.offset, self._monotonic())
+        if verdict is not Next.TAKE:
+            self._pass_over(place, partition, verdict)
+            return
+        place.stamp_s = message.timestamp / 1000
+        self._moved.add(partition)
+        self._inbox.take(lane, message, self._clock())
+        if self._inbox.full:
+            self._room.clear()
+
+    def _pass_over(self, place: Place, partition: int, verdict: Next) -> None:
+        if verdict is Next.SEEN:
+            self._inbox.seen()
+        elif verdict is Next.SEEK:
+            self._seeks[partition] = place.next
+            self._metrics.gaps.inc()
+
+    # Flushing
+
+    async def flush(self) -> None:
+        """Send, wait, commit. Raises StateError where a state cannot be read."""
+        async with self._flushing:
+            begun_s = self._monotonic()
+            await self._seek()
+            term = self._term
+            outs, writes = self._collect()
+            offsets = {partition: self._places[partition].next for partition in self._moved | writes.keys()}
+            self._clear()
+            if not offsets and not outs:
+                self._evict()
+                return
+            self._metrics.busy_seconds.labels("collect").inc(self._monotonic() - begun_s)
+            last = await self._send(outs, writes, term)
+            if last is None or term != self._term:
+                return
+            # The group's coordinator is the judge: what it does not let us commit, somebody else works on by now.
+            if not await self._commit(offsets, term):
+                return
+            for partition, some in writes.items():
+                self._store().write(partition, some, last.get((self._names.state, partition)))
+            self._metrics.flush_seconds.observe(self._monotonic() - begun_s)
+            self._evict()
+
+    def _collect(self) -> tuple[list[Out], dict[int, list[Write]]]:
+        """Gather what is to be sent. All at one moment: nothing is folded meanwhile."""
+        now_us = self._clock()
+        outs: list[Out] = []
+        until_s = self._monotonic() + _PUBLISH_S
+
+        def go_on() -> bool:
+            return self._monotonic() < until_s
+
+        for partition, lines in self._inbox.lines.items():
+            outs += outputs.accepted(self._names, partition, lines)
+        outs += outputs.letters(self._names, self._inbox.letters)
+        writes: dict[int, list[Write]] = {}
+        for partition, lane in self._lanes.items():
+            behind = self._behind(partition)
+            publications = [] if behind else lane.tick(now_us, go_on)
+            publications += lane.publish(now_us, behind=behind, go_on=go_on)
+            for publication in publications:
+                outs += outputs.publication(self._names, partition, publication)
+            self._metrics.published.inc(len(publications))
+            if some := lane.writes(now_us):
+                writes[partition] = some
+        return outs, writes
+
+    async def _send(
+        self, outs: list[Out], writes: dict[int, list[Write]], term: int
+    ) -> dict[tuple[str, int], int] | None:
+        """Send until the brokers have it all; None if the partitions went meanwhile."""
+        state = self._names.state
+        records = [*outs, *(Out(state, p, key, value) for p, some in writes.items() for key, value in some)]
+        last = await insist(self._sender, records, lambda: term == self._term, self._tell_trouble, self._sleep)
+        if last is not None:
+            self._metrics.sent(((r.topic, len(r.key or b"") + len(r.value or b"")) for r in records), state)
+        return last
+
+    def _tell_trouble(self, trouble: str | None) -> None:
+        self._trouble = trouble
+        if trouble is not None:
+            self._metrics.retries.labels("send").inc()
+            _LOG.warning("%s", trouble, extra={"event": "cannot_send"})
+
+    async def _commit(self, offsets: dict[int, int], term: int) -> bool:
+        """Commit; False, and everything is dropped, where the partitions are not ours any more."""
+        if not offsets:
+            return True
+        if await self._group.commit(offsets) and term == self._term:
+            return True
+        if term == self._term:
+            _LOG.warning(
+                "the partitions went to another worker meanwhile; what was not committed is read again there",
+                extra={"event": "fenced"},
+            )
+            self.drop()
+        return False
+
+    async def _seek(self) -> None:
+        seeks, self._seeks = self._seeks, {}
+        for partition, offset in seeks.items():
+            _LOG.warning(
+                "records are missing in partition %d from offset %d on; they are read again",
+                partition,
+                offset,
+                extra={"event": "gap", "partition": partition, "offset": offset},
+            )
+            await self._group.seek(partition, offset)
+
+    # Being behind, and memory
+
+    def _behind(self, partition: int) -> bool:
+        """Tell whether events of a partition wait to be read, or may."""
+        place, clock_s = self._places[partition], self._clock() / 1e6
+        highwater = self._group.highwater(partition)
+        lag, delay_s = place.lag(highwater, clock_s)
+        self._metrics.lag.labels(str(partition)).set(lag)
+        self._metrics.watermark_delay.labels(str(partition)).set(delay_s)
+        return place.behind(highwater, clock_s, self._monotonic())
+
+    def _evict(self) -> None:
+        now_s = self._monotonic()
+        if now_s < self._evict_s:
+            return
+        self._evict_s = now_s + _EVICT_EVERY_S
+        weights = {partition: lane.weight for partition, lane in self._lanes.items()}
+        total = sum(weights.values())
+        if total > self._states:
+            for partition, weight in weights.items():
+                self._lanes[partition].evict((total - self._states) * weight // total + 1)
+        self._metrics.weight.set(total)
+        self._metrics.states.set(sum(lane.in_memory for lane in self._lanes.values()))
+        for status in STATUSES:
+            self._metrics.live_jobs.labels(status).set(sum(lane.jobs[status] for lane in self._lanes.values()))

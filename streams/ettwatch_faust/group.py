@@ -1,0 +1,76 @@
+"""The consumer group as the engine needs it, over Faust's consumer and the aiokafka consumer in its thread."""
+
+import logging
+from typing import Any, Final
+
+from aiokafka import TopicPartition
+from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
+from faust.types import TP
+
+__all__ = ["FaustGroup"]
+
+_LOG: Final = logging.getLogger(__name__)
+_TRIES: Final = 5
+
+
+class FaustGroup:
+    """The group of an app.
+
+    Args:
+        app: The app.
+        topic: The events topic.
+    """
+
+    def __init__(self, app: Any, topic: str) -> None:
+        self._app = app
+        self._topic = topic
+
+    async def partitions(self) -> int:
+        """Return how many partitions the events topic has."""
+        found = self._app.consumer.topic_partitions(self._topic)
+        if not found:
+            raise KafkaError(f"the brokers do not tell how many partitions {self._topic} has")
+        return int(found)
+
+    async def commit(self, offsets: dict[int, int]) -> bool:
+        """Commit the next offsets by partition; False if the partitions are not ours any more.
+
+        Faust's own commit ends the worker on the first error of any kind; here one that passes is tried again.
+        """
+        wanted = {TopicPartition(self._topic, partition): offset for partition, offset in offsets.items()}
+        for left in reversed(range(_TRIES)):
+            try:
+                await self._call("commit", wanted)
+            except (CommitFailedError, IllegalStateError):
+                return False
+            except KafkaError as error:
+                if not left:
+                    raise
+                _LOG.warning("commit failed (%s); it is tried again", error, extra={"event": "cannot_commit"})
+            else:
+                return True
+        return False
+
+    async def committed(self, partition: int) -> tuple[int | None, int]:
+        """Return the committed next offset (None: none is), and the first offset that is still there."""
+        place = TopicPartition(self._topic, partition)
+        committed = await self._call("committed", place)
+        first = (await self._call("beginning_offsets", [place]))[place]
+        return committed, first
+
+    async def seek(self, partition: int, offset: int) -> None:
+        """Read on from an offset."""
+        await self._app.consumer.seek(TP(self._topic, partition), offset)
+
+    def highwater(self, partition: int) -> int | None:
+        """Return the next offset that will be written; None: not known yet."""
+        try:
+            found: int | None = self._app.consumer.highwater(TP(self._topic, partition))
+        except (IllegalStateError, AssertionError):
+            return None
+        return found
+
+    async def _call(self, method: str, *args: Any) -> Any:
+        """Call the aiokafka consumer in its own thread."""
+        thread = self._app.consumer._thread
+        return await thread.call_thread(getattr(thread._ensure_consumer(), method), *args)

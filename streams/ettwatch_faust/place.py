@@ -1,0 +1,79 @@
+"""Where a partition is read: which record comes next, and whether more wait to be read."""
+
+from enum import Enum
+from typing import Final
+
+__all__ = ["Next", "Place"]
+
+_AGAIN_S: Final = 2.0
+_CAUGHT_UP_S: Final = 5.0
+
+
+class Next(Enum):
+    """What to do with a record that came."""
+
+    TAKE = "take"
+    SEEN = "seen"
+    """It was taken before: records come twice after a rebalance."""
+    SEEK = "seek"
+    """Records before it are missing: read again from `Place.next`."""
+    SKIP = "skip"
+    """It was on its way when that was asked for; it will come again."""
+
+
+class Place:
+    """The place in one partition.
+
+    Args:
+        offset: Of the first record to take.
+    """
+
+    __slots__ = ("_caught_up_s", "_first_seen", "_seek_s", "_sought", "next", "stamp_s")
+
+    def __init__(self, offset: int) -> None:
+        self.next = offset
+        self.stamp_s = 0.0
+        self._sought: int | None = None
+        self._first_seen: int | None = None
+        self._seek_s = 0.0
+        self._caught_up_s: float | None = None
+
+    def judge(self, offset: int, now_s: float) -> Next:
+        """Say what to do with a record, and move on where it is taken.
+
+        Missing records may have been lost on the way through the machinery, or there may be none (the end of a
+        transaction takes an offset as well). So they are asked for once more, and then believed to be none.
+        """
+        if offset == self.next:
+            pass
+        elif offset < self.next:
+            return Next.SEEN
+        elif self._sought != self.next or (offset != self._first_seen and now_s - self._seek_s >= _AGAIN_S):
+            self._sought, self._first_seen, self._seek_s = self.next, offset, now_s
+            return Next.SEEK
+        elif offset != self._first_seen:
+            return Next.SKIP
+        self._sought = None
+        self.next = offset + 1
+        return Next.TAKE
+
+    def lag(self, highwater: int | None, clock_s: float) -> tuple[int, float]:
+        """Return how many records wait to be read, and how long ago (s) the newest one that was read had arrived."""
+        if highwater is None:
+            return 0, 0.0
+        lag = max(0, highwater - self.next)
+        return lag, max(0.0, clock_s - self.stamp_s) if lag and self.stamp_s else 0.0
+
+    def behind(self, highwater: int | None, clock_s: float, now_s: float) -> bool:
+        """Tell whether records wait to be read, or may: until the brokers have said otherwise.
+
+        Args:
+            highwater: The next offset that will be written; None: not known yet.
+            clock_s: The time.
+            now_s: By a monotonic clock.
+        """
+        if highwater is not None:
+            lag, delay_s = self.lag(highwater, clock_s)
+            if not lag or (self.stamp_s and delay_s < _CAUGHT_UP_S):
+                self._caught_up_s = now_s
+        return self._caught_up_s is None or now_s - self._caught_up_s > _CAUGHT_UP_S

@@ -1,0 +1,24 @@
+"""What the engine needs of the world around it."""
+
+from typing import Protocol
+
+__all__ = ["Group"]
+
+
+class Group(Protocol):
+    """The consumer's side of the group, as the engine needs it."""
+
+    async def partitions(self) -> int:
+        """Return how many partitions the events topic has."""
+
+    async def commit(self, offsets: dict[int, int]) -> bool:
+        """Commit the next offsets by partition; False if the partitions are not ours any more."""
+
+    async def committed(self, partition: int) -> tuple[int | None, int]:
+        """Return the committed next offset (None: none is), and the first offset that is still there."""
+
+    async def seek(self, partition: int, offset: int) -> None:
+        """Read on from an offset."""
+
+    def highwater(self, partition: int) -> int | None:
+        """Return the next offset that will be written; None: not known yet."""

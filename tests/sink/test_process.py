@@ -1,0 +1,228 @@
+"""`ettwatch sink` as a process, between a real Kafka and ClickHouse over HTTP: whatever fails, the same rows come out."""
+
+import http.client
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ettwatch_clickhouse import Store, migrate
+from ettwatch_schemas import read_letter
+from sink.feed import PARTITIONS, Feed, create_topics
+from support.flaky import Fault
+from support.kafka_native import Reaper
+from support.pipeline_house import House
+from support.pipeline_lag import Group, read_topic
+from support.pipeline_programs import Program, until
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+
+WAIT_S = 90
+TOPICS = ("jobs", "attempts", "segments", "phases", "accepted")
+
+
+@pytest.fixture(scope="module")
+def reaper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reaper]:
+    found = Reaper(tmp_path_factory.mktemp("reaped"))
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory, reaper: Reaper) -> Iterator[House]:
+    with House(tmp_path_factory.mktemp("house"), reaper) as found:
+        store = found.store()
+        migrate(store)
+        store.close()
+        yield found
+
+
+class Scene:
+    """Topics of its own, some jobs, and sinks."""
+
+    def __init__(self, bootstrap: str, prefix: str, house: House, reaper: Reaper, folder: Path) -> None:
+        self.house = house
+        self.feed = Feed(bootstrap, create_topics(bootstrap, prefix), [f"{prefix}-{n}" for n in range(30)])
+        self.group = Group(bootstrap, f"{prefix}-sink", [f"{prefix}.{topic}" for topic in TOPICS])
+        self.sinks: list[Program] = []
+        self._words = ["sink", "--bootstrap", bootstrap, "--prefix", prefix, "--partitions", str(PARTITIONS)]
+        self._words += ["--clickhouse", house.url]
+        self._folder, self._reaper = folder, reaper
+
+    def sink(self, *options: str, ready: bool = True) -> Program:
+        """Start one more sink."""
+        name = f"sink-{len(self.sinks)}"
+        made = Program(name, self._folder, [*self._words, *options], {}, self._reaper)
+        self.sinks.append(made)
+        made.start(ready=ready)
+        return made
+
+    def settled(self) -> None:
+        """Wait until everything is committed, then compare."""
+        until("the group has committed everything", lambda: self.group.behind() == 0, WAIT_S)
+        self.right()
+
+    def right(self) -> None:
+        store = self.house.store()
+        try:
+            assert self.feed.missing(store) == []
+        finally:
+            store.close()
+
+    def store(self) -> Store:
+        return self.house.store()
+
+    def close(self) -> None:
+        for sink in self.sinks:
+            sink.close()
+        self.group.close()
+        self.feed.close()
+        self.house.flaky.fault = Fault.NONE
+        self.house.flaky.release()
+
+
+@pytest.fixture
+def scene(kafka: str, prefix: str, house: House, reaper: Reaper, tmp_path: Path) -> Iterator[Scene]:
+    found = Scene(kafka, prefix, house, reaper, tmp_path)
+    yield found
+    found.close()
+
+
+def test_undisturbed_and_ended_in_good_order(scene: Scene) -> None:
+    sink = scene.sink("--seconds", "30")
+    scene.feed.send()
+    until("all is read", lambda: read(sink) == scene.feed.sent, WAIT_S)
+    assert sink.stop() == 0  # long before the batch was due
+    assert scene.group.behind() == 0
+    scene.right()
+
+
+def read(sink: Program) -> float:
+    return sum(value for name, value in sink.metrics().items() if name.startswith("ettwatch_sink_records_total"))
+
+
+@pytest.mark.parametrize("fault", [Fault.HELD_BEFORE, Fault.HELD_AFTER], ids=["before", "after"])
+def test_killed_in_the_middle_of_an_insert(scene: Scene, fault: Fault) -> None:
+    sink = scene.sink()
+    scene.feed.send((150, 220))
+    with scene.house.flaky.being(fault):
+        scene.feed.send((1_000,))
+        assert scene.house.flaky.held.wait(WAIT_S)
+        sink.kill()
+    scene.feed.send((4_000,))
+    sink.start()
+    scene.settled()
+
+
+def test_clickhouse_away_for_a_while(scene: Scene) -> None:
+    sink = scene.sink("--rows", "100")
+    scene.feed.send((150,))
+    until("all is committed", lambda: scene.group.behind() == 0, WAIT_S)
+    scene.house.kill()
+    try:
+        scene.feed.send((220, 1_000, 4_000))
+        until("it says so", lambda: sink.get("/readyz")[0] == 503, WAIT_S)
+        until("it reads no more", lambda: sink.metrics().get("ettwatch_sink_paused") == 1, WAIT_S)
+        time.sleep(20)  # longer than the session of a member that is silent
+        assert "cannot insert" in sink.get("/readyz")[1] or "cannot run" in sink.get("/readyz")[1]
+        assert sink.get("/healthz") == (200, "ok\n")
+        figures = sink.metrics()
+        assert figures["ettwatch_sink_partitions"] == 5 * PARTITIONS
+        assert figures["ettwatch_sink_held_rows"] < 1_000
+    finally:
+        scene.house.start()
+    scene.settled()
+    assert sink.get("/readyz") == (200, "ok\n")
+    assert "taken" not in sink.tail()
+    assert sink.log.read_text().count("partitions to read") == 1  # it was a member all the time
+
+
+@pytest.mark.parametrize("fault", [Fault.BUSY, Fault.BROKEN, Fault.LOST, Fault.LATE], ids=lambda fault: fault.value)
+def test_clickhouse_answers_wrongly(scene: Scene, fault: Fault) -> None:
+    scene.house.flaky.delay_s = 2.5
+    sink = scene.sink("--timeout", "1")
+    with scene.house.flaky.being(fault):
+        scene.feed.send((150, 220))
+        until("it tries again", lambda: sink.metrics().get("ettwatch_sink_retries_total", 0) >= 3, WAIT_S)
+        assert scene.group.committed() == 0
+    scene.feed.send((1_000, 4_000))
+    scene.settled()
+
+
+def test_records_that_come_several_times(scene: Scene) -> None:
+    scene.feed.send(times=3)
+    scene.sink("--rows", "50")
+    scene.settled()
+
+
+def test_two_share_the_partitions_and_one_leaves(scene: Scene) -> None:
+    first, second = scene.sink(), scene.sink()
+    scene.feed.send((150,))
+    until("both read", lambda: shares([first, second]) == [5 * PARTITIONS // 2] * 2, WAIT_S)
+    scene.feed.send((220,))
+    assert second.stop() == 0
+    scene.feed.send((1_000,))
+    third = scene.sink()
+    first.kill()
+    scene.feed.send((4_000,))
+    scene.settled()
+    assert shares([third]) == [5 * PARTITIONS]
+
+
+def shares(sinks: list[Program]) -> list[float]:
+    return [sink.metrics().get("ettwatch_sink_partitions", 0) for sink in sinks]
+
+
+def test_what_cannot_be_read_is_put_aside(scene: Scene, kafka: str) -> None:
+    called = scene.feed.called
+    scene.feed.put(called.jobs, b"\xff no update")
+    scene.feed.put(called.segments, b'{"v": 2}')
+    scene.feed.put(called.accepted, b"nonsense\n[]", None)
+    scene.feed.send()
+    sink = scene.sink()
+    scene.settled()
+    letters = [
+        read_letter(message.key(), message.value(), message.headers() or [])
+        for message in read_topic(kafka, called.dlq)
+    ]
+    assert sorted((each.topic, each.code, each.value, each.index) for each in letters) == sorted(
+        [
+            (called.accepted, "bad_accepted", b"nonsense\n[]", 0),
+            (called.accepted, "bad_accepted", b"nonsense\n[]", 1),
+            (called.jobs, "bad_update", b"\xff no update", None),
+            (called.segments, "bad_update", b'{"v": 2}', None),
+        ]
+    )
+    assert sink.metrics()[f'ettwatch_sink_refused_total{{topic="{called.accepted}"}}'] == 2
+
+
+def test_once_reads_to_the_end_and_exits(scene: Scene) -> None:
+    scene.feed.send((150, 220))
+    for rounds in ((), (1_000, 4_000)):
+        scene.feed.send(rounds)
+        sink = scene.sink("--once", ready=False)
+        assert ended(sink) == 0, sink.tail()
+        assert scene.group.behind() == 0
+    scene.right()
+
+
+def ended(sink: Program) -> int:
+    process = sink._process
+    assert process is not None
+    code = process.wait(WAIT_S)
+    sink._over()
+    return code
+
+
+def test_it_serves_its_figures(scene: Scene) -> None:
+    sink = scene.sink()
+    host, _, port = sink.web.partition(":")
+    connection = http.client.HTTPConnection(host, int(port), timeout=5)
+    connection.request("GET", "/metrics")
+    text = connection.getresponse().read().decode()
+    connection.close()
+    meant: Callable[[str], bool] = lambda line: (
+        line.startswith("# HELP ettwatch_sink_") and len(line.split(" ", 3)) == 4
+    )
+    assert sum(map(meant, text.splitlines())) >= 14

@@ -1,0 +1,48 @@
+"""Fixtures of Kafka brokers, started once in each test process. A conftest takes them over by importing them."""
+
+import gc
+import itertools
+import os
+from collections.abc import Iterator
+from typing import cast
+
+import pytest
+
+from support.kafka import Cluster, given
+
+__all__ = ["kafka", "own", "prefix", "swept", "three"]
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def kafka(request: pytest.FixtureRequest) -> str:
+    """Addresses of some Kafka; its topics are shared, so take a `prefix`."""
+    return given() or cast(Cluster, request.getfixturevalue("own")).bootstrap
+
+
+@pytest.fixture(scope="session")
+def own() -> Iterator[Cluster]:
+    """One broker of one's own, which tests may end and start again; they leave it running."""
+    with Cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def three() -> Iterator[Cluster]:
+    """Three brokers of one's own; tests leave them running."""
+    with Cluster(brokers=3) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def prefix() -> str:
+    """What the names of topics begin with that no other test has."""
+    return f"test-{os.getpid()}-{next(_numbers)}"
+
+
+@pytest.fixture
+def swept() -> Iterator[None]:
+    """kafka-python leaves a socket to the garbage collector where it cannot connect: it goes with the test that did."""
+    yield
+    gc.collect()

@@ -1,0 +1,79 @@
+"""What a worker tells of the jobs of one partition, and what it should tell."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from ettwatch_core import JobState, Publication, Rules, apply, snapshot
+from ettwatch_schemas import (
+    Event,
+    PhaseKey,
+    decode_attempts,
+    decode_phases,
+    decode_segments,
+    decode_summary,
+)
+from support.clickhouse import Truth, should_be
+from support.readers import Message, Reader, messages
+
+SECOND: Final = 1_000_000
+
+
+def fold(job: str, counted: Iterable[Event], rules: Rules, clock_us: int | None) -> Truth:
+    """What is true of a job by a fold of its events, nothing settled, at some clock."""
+    free = replace(rules, lateness=None)
+    state = JobState(job)
+    for event in counted:
+        apply(state, event, free)
+    return should_be(snapshot(state, free, clock_us))
+
+
+def clock_of(summary_version: int) -> int:
+    """The second up to which a summary tells, in microseconds."""
+    return (summary_version & 0xFFFFFFFF) * SECOND
+
+
+class Readers:
+    """The sink's side: rows of all jobs, and whether one version ever said two things."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, Reader] = {}
+        self.told: list[tuple[str, Message]] = []
+        self._said: dict[Any, Any] = {}
+
+    def publish(self, publication: Publication) -> None:
+        """Take what a lane returned."""
+        updates: Sequence[Any] = [publication.summary, *publication.attempts, *publication.phases, *publication.segments]
+        job = next((update.job for update in updates if update is not None), "")
+        for message in messages(publication):
+            self.take(job, message)
+
+    def take(self, job: str, message: Message) -> None:
+        """Take one message of one of the topics."""
+        self.told.append((job, message))
+        self.jobs.setdefault(job, Reader()).take([message])
+        for key, row in _rows(*message):
+            assert self._said.setdefault((job, message[0], *key), row) == row, f"two contents of one version: {key}"
+
+    def check(self, job: str, counted: Iterable[Event], rules: Rules) -> Truth:
+        """Compare with a fold at the same clock; return what is true."""
+        found = self.jobs[job].truth()
+        assert found == fold(job, counted, rules, clock_of(found.summary.version))
+        return found
+
+
+def _rows(kind: str, data: bytes) -> list[tuple[tuple[Any, ...], Any]]:
+    """Each row of a message by its key and version."""
+    match kind:
+        case "jobs":
+            summary = decode_summary(data)
+            return [((summary.version,), summary)]
+        case "attempts":
+            update = decode_attempts(data)
+            return [((update.version, row.attempt), row) for row in (*update.open, *update.final)]
+        case "phases":
+            phases = decode_phases(data)
+            return [((phases.version, PhaseKey.of(row)), row) for row in (*phases.open, *phases.final)]
+        case _:
+            segments = decode_segments(data)
+            return [((segments.version, hour.cell), hour) for hour in segments.hours]
