@@ -137,7 +137,7 @@ def delays(cluster: Cluster, prefix: str, rate: int, seconds: float, workers: in
             program.start()
         made.drained(600)
         time.sleep(20)  # what was told of the heads is published
-        cpu = {"brokers": children_cpu("kafka.Kafka"), "clickhouse": children_cpu("ettwatch_clickhouse")}
+        cpu = {"brokers": children_cpu("kafka.Kafka"), "clickhouse": children_cpu("ettwatch_clickhouse import")}
         cpu |= {"worker": sum(w.cpu_s() for w in made.workers), "sink": made.sinks[0].cpu_s()}
         with contextlib.closing(made.house.store()) as store:
             reader = _Reader(store)
@@ -148,7 +148,7 @@ def delays(cluster: Cluster, prefix: str, rate: int, seconds: float, workers: in
                 until("all is readable", lambda: len(reader.seen_jobs) >= len(sender.sent), 60)
             reader.halt.set()
             reader.join()
-        after = {"brokers": children_cpu("kafka.Kafka"), "clickhouse": children_cpu("ettwatch_clickhouse")}
+        after = {"brokers": children_cpu("kafka.Kafka"), "clickhouse": children_cpu("ettwatch_clickhouse import")}
         after |= {"worker": sum(w.cpu_s() for w in made.workers), "sink": made.sinks[0].cpu_s()}
         memory = sum(worker.resident() for worker in made.workers)
     events = sorted(reader.seen_events[each] - at for each, at in sender.sent.items() if each in reader.seen_events)

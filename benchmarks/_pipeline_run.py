@@ -19,6 +19,7 @@ from support.pipeline_programs import Program, until
 __all__ = ["Backlog", "children_cpu", "pipeline", "run_backlog"]
 
 _MOST_S = 900
+_SETTLE_S = 8
 
 
 @contextmanager
@@ -32,25 +33,25 @@ def pipeline(bootstrap: str, prefix: str, **options: Any) -> Iterator[Pipeline]:
 
 
 def children_cpu(word: str) -> float:
-    """Return the processor seconds of all processes whose command line holds a word, such as `kafka.Kafka`."""
+    """Return the processor seconds of the children of this process whose command line holds a word."""
     ticks = 0
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if word.encode() in (folder / "cmdline").read_bytes():
-                fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+            fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+            if int(fields[1]) == os.getpid() and word.encode() in (folder / "cmdline").read_bytes():
                 ticks += int(fields[11]) + int(fields[12])
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(slots=True)
 class Backlog:
-    """What a run over a full topic gave. Seconds are those from when a worker was ready.
+    """What a run over a full topic gave. Seconds are those from when the workers were let go.
 
     Attributes:
         events: How many events there were.
         records: In how many records.
         size: Their bytes.
-        ready_s: From the start of the workers to their being ready.
+        ready_s: From the start of the programs to their being ready.
         worker_s: Until the workers had committed all.
         rows_s: Until all events were readable as rows; None without a sink.
         cpu_s: Processor seconds by process.
@@ -77,31 +78,48 @@ def run_backlog(
     sink: bool = True,
     worker_options: Sequence[str] = (),
 ) -> Backlog:
-    """Fill the topic, start the workers (and a sink before them), and wait until all is through."""
+    """Start workers (and a sink), stop them where they are while the topic is filled, and time what follows."""
+    held = list(records)
     with pipeline(cluster.bootstrap, prefix, workers=workers, sinks=int(sink), worker_options=worker_options) as made:
-        count, size = preload(cluster.bootstrap, made.names.events, records)
-        if sink:
-            made.sinks[0].start()
-        brokers, house = children_cpu("kafka.Kafka"), children_cpu("ettwatch_clickhouse")
+        programs = [*made.workers, *made.sinks]
         begun = time.monotonic()
-        for worker in made.workers:
-            worker.start(ready=False)
-        for worker in made.workers:
-            worker.wait_ready()
+        for program in programs:
+            program.start(ready=False)
+        for program in programs:
+            program.wait_ready()
         ready = time.monotonic()
+        # Whoever came first has handed over to the others by then.
+        time.sleep(_SETTLE_S)
+        for program in made.workers:
+            program.wait_ready()
+            program.freeze()
+        count, size = preload(cluster.bootstrap, made.names.events, held)
+        before = _used(made)
+        thawed = time.monotonic()
+        for worker in made.workers:
+            worker.thaw()
         with made.worker_group() as group, contextlib.closing(made.house.store()) as store:
             until("the workers are through", lambda: group.behind() == 0, _MOST_S, 0.1)
             committed = time.monotonic()
+            cpu = _used(made)
             metrics = _summed(made.workers)
-            cpu = {"worker": sum(worker.cpu_s() for worker in made.workers)}
             readable = None
             if sink:
                 until("all events are rows", lambda: _count(store) >= events, _MOST_S, 0.2)
-                readable = time.monotonic() - ready
-                cpu["sink"] = made.sinks[0].cpu_s()
-            cpu["brokers"] = children_cpu("kafka.Kafka") - brokers
-            cpu["clickhouse"] = children_cpu("ettwatch_clickhouse") - house
-    return Backlog(events, count, size, ready - begun, committed - ready, readable, cpu, metrics)
+                readable = time.monotonic() - thawed
+                cpu = _used(made) | {"worker": cpu["worker"]}
+        used = {name: seconds - before[name] for name, seconds in cpu.items()}
+    return Backlog(events, count, size, ready - begun, committed - thawed, readable, used, metrics)
+
+
+def _used(made: Pipeline) -> dict[str, float]:
+    """Return the processor seconds used so far, by program."""
+    return {
+        "worker": sum(worker.cpu_s() for worker in made.workers),
+        "sink": sum(sink.cpu_s() for sink in made.sinks),
+        "brokers": children_cpu("kafka.Kafka"),
+        "clickhouse": children_cpu("ettwatch_clickhouse import"),
+    }
 
 
 def _count(store: Store) -> int:

@@ -13,9 +13,11 @@ from ettwatch_schemas.results import AttemptSummary
 _EPOCH = "microseconds since the Unix epoch, UTC"
 _Time: TypeAlias = Annotated[Amount, Field(description=_EPOCH)]
 _Attempt: TypeAlias = Annotated[Count, Field(title="attempt", description="number of the attempt")]
-_Phase: TypeAlias = Annotated[Name, Field(title="phase", description="dotted name of the phase")]
+_Phase: TypeAlias = Annotated[Name, Field(title="phase", description="dotted name")]
 _Start: TypeAlias = Annotated[Amount, Field(title="start", description=_EPOCH)]
-_Background: TypeAlias = Annotated[bool, Field(title="background", description="whether it ran beside the job's work")]
+_Background: TypeAlias = Annotated[
+    bool, Field(title="background", description="whether nothing waited for it: drawn, never charged")
+]
 
 PhaseRow: TypeAlias = tuple[
     _Attempt,
@@ -26,10 +28,10 @@ PhaseRow: TypeAlias = tuple[
     _Background,
     Annotated[bool, Field(title="container", description="whether it has parts of its own, charged before it")],
     Annotated[Amount, Field(title="charged", description="microseconds charged to it")],
-    Annotated[Amount, Field(title="hidden", description="microseconds in which another phase was charged")],
+    Annotated[Amount, Field(title="hidden", description="microseconds in which it was open and another was charged")],
     Annotated[Count, Field(title="last_rank", description="the rank that ended last")],
-    Annotated[Amount, Field(title="behind", description="microseconds by which it ended after the second last")],
-    Annotated[bool, Field(title="open", description="whether it goes on")],
+    Annotated[Amount, Field(title="behind", description="microseconds by which that rank ended after the second last")],
+    Annotated[bool, Field(title="open", description="whether no end of it was told")],
 ]
 """A phase: the fields of PhaseSpan in their order, without the job."""
 
@@ -47,22 +49,23 @@ class _Head(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore", allow_inf_nan=False)
 
     v: Version = Field(description="version of the form")
-    job: JobName
-    version: Amount = Field(description="of the summary that says the same")
-    whole: bool = Field(description="whether what is not listed is no more; see each topic")
+    job: JobName = Field(description="the job")
+    version: Amount = Field(description="that of the summary made at the same look: the greatest counts")
 
 
 class AttemptsWire(_Head):
-    """Attempts of a job that changed. Whole: `open` lists every attempt that is not final."""
+    """Attempts of a job that changed."""
 
+    whole: bool = Field(description="whether `open` lists every attempt that is not final: others are gone")
     open: list[AttemptSummary] = Field(description="attempts that events may still change")
     final: list[AttemptSummary] = Field(description="attempts that no event changes any more")
     gone: list[Count] = Field(description="numbers of attempts that a correction removed")
 
 
 class PhasesWire(_Head):
-    """Phases of a job that changed. Whole: `open` lists every phase that is not final."""
+    """Phases of a job that changed."""
 
+    whole: bool = Field(description="whether `open` lists every phase that is not final: others are gone")
     open: list[PhaseRow] = Field(description="phases that events may still change")
     final: list[PhaseRow] = Field(description="phases that no event changes any more")
     gone: list[KeyRow] = Field(description="keys of phases that a correction removed")
@@ -82,8 +85,9 @@ class HourWire(BaseModel):
 
 
 class SegmentsWire(_Head):
-    """Hours of a job's timeline that changed. Whole: hours before `first` and after `last` are empty."""
+    """Hours of a job's timeline that changed."""
 
+    whole: bool = Field(description="whether hours before `first` and after `last` are empty")
     first: _Time | None = Field(description=f"begin of the first hour with segments, {_EPOCH}; null if none has")
     last: _Time | None = Field(description=f"begin of the last hour with segments, {_EPOCH}; null if none has")
     hours: list[HourWire] = Field(description="hours that changed, as they are now")

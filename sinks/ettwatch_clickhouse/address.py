@@ -12,10 +12,12 @@ from clickhouse_connect.driver.exceptions import ClickHouseError, OperationalErr
 
 from ettwatch_clickhouse.client import ClientStore
 from ettwatch_clickhouse.errors import StoreError, code_of, store_error
-from ettwatch_clickhouse.server import DATABASE
 from ettwatch_clickhouse.store import Store
 
-__all__ = ["DISTRIBUTED", "Address", "connect_to"]
+__all__ = ["DATABASE", "DISTRIBUTED", "Address", "connect_to"]
+
+DATABASE: Final = "ettwatch"
+"""The database, where none is named."""
 
 DISTRIBUTED: Final[Mapping[str, object]] = {
     # An acknowledged insert is on its shard, not in a queue of the server that took it in.

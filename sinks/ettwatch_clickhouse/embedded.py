@@ -14,9 +14,9 @@ from typing import Any, Final
 import clickhouse_connect
 from clickhouse_connect.driver.exceptions import ClickHouseError
 
+from ettwatch_clickhouse.address import DATABASE
 from ettwatch_clickhouse.client import ClientStore
 from ettwatch_clickhouse.errors import DataFolderInUse, DataFolderNotWritable, StoreError, reason
-from ettwatch_clickhouse.server import DATABASE
 
 __all__ = ["EmbeddedStore", "open_embedded"]
 

@@ -51,8 +51,8 @@ class Published:
 
     Of a fresh one nothing is known: its first publication is whole. So it may be thrown away at any time; that costs
     one larger publication. Whoever goes on from an older state of a job (after a crash) has to call
-    :meth:`start_over` when all events are folded that could have been published before: in between, what is sent
-    may lose against newer rows of the past.
+    :meth:`start_over` when all events are folded that could have been published before, by a clock that is not behind
+    the one before: what is sent until then may lose against newer rows of the past.
     """
 
     __slots__ = ("_sent", "_settled")

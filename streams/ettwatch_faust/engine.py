@@ -1,8 +1,9 @@
 """The work between Faust and the lanes: takes records in, flushes effects and state, then commits.
 
-A flush does, in this order: send results, events that count and dead letters; send the changes of the state to the
-changelog; wait until the brokers have all of it; commit the offsets; bring the local copy of the state up to date. So
-whatever a crash cuts off is done once more from the same state, with the same keys and versions.
+A flush does, in this order: send results, events that count and dead letters; when the brokers have all of that, send
+the changes of the state to the changelog; when they have these too, commit the offsets; bring the local copy of the
+state up to date. So whatever a crash cuts off is done once more, with the same keys and versions; and a state that
+holds a record, which keeps the record from being folded again, is never there before what the record made known.
 """
 
 import asyncio
@@ -195,12 +196,16 @@ class Engine:
                 self._evict()
                 return
             self._metrics.busy_seconds.labels("collect").inc(self._monotonic() - begun_s)
-            last = await self._send(outs, writes, term)
-            if last is None or term != self._term:
-                return
-            # The group's coordinator is the judge: what it does not let us commit, somebody else works on by now.
-            if not await self._commit(offsets, term):
-                return
+            try:
+                last = await self._send(outs, writes, term)
+                # The group's coordinator is the judge: what it does not let us commit, somebody else works on by now.
+                if last is None or term != self._term or not await self._commit(offsets, term):
+                    return
+            except BaseException:
+                # What was gathered is in nobody's hands any more: what comes after it must not be committed.
+                if term == self._term:
+                    self.drop()
+                raise
             for partition, some in writes.items():
                 self._store().write(partition, some, last.get((self._names.state, partition)))
             self._metrics.flush_seconds.observe(self._monotonic() - begun_s)
@@ -235,10 +240,13 @@ class Engine:
     ) -> dict[tuple[str, int], int] | None:
         """Send until the brokers have it all; None if the partitions went meanwhile."""
         state = self._names.state
-        records = [*outs, *(Out(state, p, key, value) for p, some in writes.items() for key, value in some)]
-        last = await insist(self._sender, records, lambda: term == self._term, self._tell_trouble, self._sleep)
+        changes = [Out(state, p, key, value) for p, some in writes.items() for key, value in some]
+        last: dict[tuple[str, int], int] | None = {}
+        for records in (outs, changes):
+            if records and last is not None:
+                last = await insist(self._sender, records, lambda: term == self._term, self._tell_trouble, self._sleep)
         if last is not None:
-            self._metrics.sent(((r.topic, len(r.key or b"") + len(r.value or b"")) for r in records), state)
+            self._metrics.sent(((r.topic, len(r.key or b"") + len(r.value or b"")) for r in (*outs, *changes)), state)
         return last
 
     def _tell_trouble(self, trouble: str | None) -> None:

@@ -64,7 +64,9 @@ class Inbox:
                     return
                 letters += self._sort_out(origin, taken, answers)
         if letters:
+            letters = intake.few(letters)
             self.letters += letters
+            self._bytes += sum(len(letter.value or b"") for letter in letters)
             for letter in letters:
                 self._metrics.dead_letters.labels(letter.code).inc()
         self._limit.count(letters)

@@ -1,16 +1,20 @@
 """What a record of the events topic holds: its events, and a dead letter for each thing that is wrong with it. Pure."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from aiokafka.partitioner import murmur2
 
 from ettwatch_schemas import DeadLetter, DecodeError, Event, decode_message, encode_event
 
-__all__ = ["AHEAD_US", "Origin", "Taken", "accepted_lines", "is_home", "late_letter", "read"]
+__all__ = ["AHEAD_US", "Origin", "Taken", "accepted_lines", "few", "is_home", "late_letter", "read"]
 
 AHEAD_US: Final = 600_000_000
 """An event this far ahead of the worker's clock is refused (µs)."""
+
+_MOST_BYTES: Final = 4 << 20
+"""Bytes of the dead letters of one record at most, where that is possible."""
 
 _LATE: Final = {
     "late": (
@@ -109,6 +113,16 @@ def accepted_lines(origin: Origin, taken: Taken, counted: Sequence[Event]) -> li
     if not taken.letters and len(counted) == len(taken.events) and b"\n" not in value and b"\r" not in value:
         return [value]
     return [encode_event(event) for event in counted]
+
+
+def few(letters: list[DeadLetter]) -> list[DeadLetter]:
+    """Return the dead letters of one record; one for all where each of them would repeat a long message."""
+    if len(letters) < 2 or sum(len(letter.value or b"") for letter in letters) <= _MOST_BYTES:
+        return letters
+    first = letters[0]
+    place = "" if first.index is None else f" at index {first.index}"
+    reason = f"{len(letters)} events of the array were refused, the first{place}: {first.reason}"
+    return [replace(first, reason=reason, index=None)]
 
 
 def _refused(origin: Origin, error: DecodeError) -> DeadLetter:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Final, TextIO
 
 LOG_VARIABLES: Final[Mapping[str, str]] = {
-    "ETTWATCH_LOG": "`json` for one JSON object a line, anything else for lines to read",
+    "ETTWATCH_LOG_FORMAT": "`json` for one JSON object a line, anything else for lines to read",
     "ETTWATCH_LOG_LEVEL": "`debug`, `info`, `warning` or `error`: what is less important is not written",
 }
 """Every variable that says how the log is written."""

@@ -3,7 +3,7 @@
 from collections import Counter as Counter_
 from collections.abc import Iterable
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
 __all__ = ["Metrics"]
 
@@ -16,6 +16,7 @@ class Metrics:
 
     def __init__(self) -> None:
         registry = self.registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
 
         def counter(name: str, meaning: str, *labels: str) -> Counter:
             return Counter(f"ettwatch_worker_{name}", meaning, labels, registry=registry)

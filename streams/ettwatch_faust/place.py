@@ -28,15 +28,16 @@ class Place:
         offset: Of the first record to take.
     """
 
-    __slots__ = ("_caught_up_s", "_first_seen", "_seek_s", "_sought", "next", "stamp_s")
+    __slots__ = ("_caught_up_s", "_first_seen", "_seek_s", "_sought", "_until", "next", "stamp_s")
 
     def __init__(self, offset: int) -> None:
         self.next = offset
         self.stamp_s = 0.0
         self._sought: int | None = None
-        self._first_seen: int | None = None
+        self._first_seen = 0
         self._seek_s = 0.0
         self._caught_up_s: float | None = None
+        self._until: int | None = None
 
     def judge(self, offset: int, now_s: float) -> Next:
         """Say what to do with a record, and move on where it is taken.
@@ -48,11 +49,15 @@ class Place:
             pass
         elif offset < self.next:
             return Next.SEEN
-        elif self._sought != self.next or (offset != self._first_seen and now_s - self._seek_s >= _AGAIN_S):
+        elif self._sought != self.next or offset < self._first_seen:
+            # Also where one comes that is nearer: the one seen first was on its way from elsewhere, no neighbour.
             self._sought, self._first_seen, self._seek_s = self.next, offset, now_s
             return Next.SEEK
-        elif offset != self._first_seen:
-            return Next.SKIP
+        elif offset > self._first_seen:
+            if now_s - self._seek_s < _AGAIN_S:
+                return Next.SKIP
+            self._seek_s = now_s
+            return Next.SEEK
         self._sought = None
         self.next = offset + 1
         return Next.TAKE
@@ -74,6 +79,11 @@ class Place:
         """
         if highwater is not None:
             lag, delay_s = self.lag(highwater, clock_s)
+            if self._until is None:
+                # An owner before may have told of all that was there at the begin.
+                self._until = highwater
+            if self.next < self._until:
+                return True
             if not lag or (self.stamp_s and delay_s < _CAUGHT_UP_S):
                 self._caught_up_s = now_s
         return self._caught_up_s is None or now_s - self._caught_up_s > _CAUGHT_UP_S

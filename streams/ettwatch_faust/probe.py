@@ -9,6 +9,8 @@ from typing import Any, Final, TypeAlias
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
+from ettwatch_faust.web import parse_address
+
 Check: TypeAlias = Callable[[], str | None]
 """Returns None if all is well, else the reason in one line."""
 
@@ -51,21 +53,6 @@ class Probe:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def parse_address(text: str) -> tuple[str, int] | None:
-    """Return host and port of `HOST:PORT`, `:PORT` (loopback) or `PORT`; None for `off`.
-
-    Raises:
-        ValueError: It is no address.
-    """
-    short = text.strip()
-    if short.lower() == "off":
-        return None
-    host, _, port = short.rpartition(":")
-    if not (port.isascii() and port.isdecimal()) or int(port) > 65_535:
-        raise ValueError(f"{text!r} is no address; write HOST:PORT such as 127.0.0.1:9464, or off")
-    return host.strip("[]") or "127.0.0.1", int(port)
 
 
 def serve(address: str, registry: CollectorRegistry, healthy: Check, ready: Check) -> Probe:

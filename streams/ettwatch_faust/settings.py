@@ -8,8 +8,8 @@ from typing import Any, Final, Literal, NamedTuple, Self
 from ettwatch_core import Pace, Rules
 from ettwatch_faust.brokers import Access
 from ettwatch_faust.live import Policy
-from ettwatch_faust.probe import parse_address
 from ettwatch_faust.topics import SettingError, TopicSettings
+from ettwatch_faust.web import parse_address
 from ettwatch_schemas.durations import parse_duration
 
 __all__ = ["WORKER_SETTINGS", "Setting", "WorkerSettings"]

@@ -20,7 +20,7 @@ def one() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def three() -> Iterator[Cluster]:
-    """Three brokers, of which tests may end one; they start it again."""
+    """Three brokers, for the test that ends one of them."""
     with Cluster(brokers=3) as cluster:
         yield cluster
 

@@ -14,6 +14,7 @@ from ettwatch_schemas import (
     Hour,
     Segment,
     SegmentsUpdate,
+    Update,
     UpdateError,
     decode_event,
     encode_event,
@@ -32,7 +33,7 @@ def column(content: Content, name: str) -> list[Any]:
 def test_each_topic_has_its_decoder() -> None:
     said = Published().publication(STORY.at(now=300))
     assert said.summary is not None
-    updates = {
+    updates: dict[str, Update] = {
         "jobs": said.summary,
         "attempts": said.attempts[0],
         "phases": said.phases[0],

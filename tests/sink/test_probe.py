@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
-from ettwatch_faust.probe import Probe, ProbeError, parse_address, serve
+from ettwatch_faust.probe import Probe, ProbeError, serve
+from ettwatch_faust.web import parse_address
 
 
 class State:

@@ -1,15 +1,13 @@
 """The two kinds of store. Each test finds the tables empty; the embedded engine is closed after each module, so that
 others may open another folder."""
 
-import os
 from collections.abc import Iterator
-from importlib import import_module
-from pathlib import Path
 
 import pytest
 
 from ettwatch_clickhouse import EmbeddedStore, Store, connect, migrate, open_embedded
-from support.clickhouse import empty, front_process
+from support.clickhouse import empty
+from support.clickhouse_server import serving
 
 
 @pytest.fixture(scope="module")
@@ -30,30 +28,9 @@ def embedded(engine: EmbeddedStore) -> EmbeddedStore:
 
 @pytest.fixture(scope="session")
 def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server: the one of ETTWATCH_TEST_CLICKHOUSE_URL, else one in Docker, else the front in another process."""
-    told = os.environ.get("ETTWATCH_TEST_CLICKHOUSE_URL")
-    if told:
-        yield told
-    elif _docker():
-        from testcontainers.community.clickhouse import ClickHouseContainer
-
-        with ClickHouseContainer("clickhouse/clickhouse-server:25.8") as server:
-            host, port = server.get_container_host_ip(), server.get_exposed_port(8123)
-            yield f"http://{server.username}:{server.password}@{host}:{port}/ettwatch_test"
-    else:
-        with front_process(tmp_path_factory.mktemp("server") / "clickhouse") as url:
-            yield f"{url}/ettwatch_test"
-
-
-def _docker() -> bool:
-    if "DOCKER_HOST" not in os.environ and not Path("/var/run/docker.sock").exists():
-        return False
-    docker = import_module("docker")  # it has no types
-    try:
-        docker.from_env(timeout=2).ping()
-    except docker.errors.DockerException:
-        return False
-    return True
+    """The address of a database on some server."""
+    with serving(tmp_path_factory.mktemp("server")) as server:
+        yield server.database("ettwatch_test")
 
 
 @pytest.fixture(scope="module")

@@ -131,12 +131,12 @@ def wait_for_lock(store: Store) -> None:
 
 def test_a_living_owner_keeps_the_lock_for_longer_than_the_limit(empty: tuple[Store, str]) -> None:
     store, url = empty
-    with MigrationLock(store, limit_s=0.6) as lock:
+    with MigrationLock(store, limit_s=1.5) as lock:
         other = connect(url)
         said: list[str] = []
         with (
-            pytest.raises(StoreError, match=rf"another migration .*process {os.getpid()} on .*taken over 0.6 s after"),
-            MigrationLock(other, limit_s=0.6, wait_s=2, said=said.append),
+            pytest.raises(StoreError, match=rf"another migration .*process {os.getpid()} on .*taken over 1.5 s after"),
+            MigrationLock(other, limit_s=1.5, wait_s=4, said=said.append),
         ):
             pytest.fail("two hold the lock")
         other.close()

@@ -106,7 +106,8 @@ class Cluster:
         self._open, guarded, control = ports[:brokers], ports[brokers : 2 * brokers], ports[2 * brokers :]
         self.bootstrap = ",".join(f"127.0.0.1:{port}" for port in self._open)
         self.guarded = ",".join(f"127.0.0.1:{port}" for port in guarded)
-        cluster = urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+        # Kafka's own tool takes an id that begins with a dash for an option.
+        cluster = "E" + urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()[1:]
         settings = [
             _properties(i, (self._open[i], guarded[i]), control, self._folder) | dict(properties)
             for i in range(brokers)

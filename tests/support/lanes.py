@@ -1,6 +1,6 @@
 """What a worker tells of the jobs of one partition, and what it should tell."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -43,7 +43,7 @@ class Readers:
 
     def publish(self, publication: Publication) -> None:
         """Take what a lane returned."""
-        updates: Sequence[Any] = [publication.summary, *publication.attempts, *publication.phases, *publication.segments]
+        updates: list[Any] = [publication.summary, *publication.attempts, *publication.phases, *publication.segments]
         job = next((update.job for update in updates if update is not None), "")
         for message in messages(publication):
             self.take(job, message)

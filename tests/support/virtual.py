@@ -41,8 +41,12 @@ def run(main: Coroutine[Any, Any, _T]) -> _T:
     try:
         return loop.run_until_complete(main)
     finally:
-        left = asyncio.all_tasks(loop)
-        for task in left:
-            task.cancel()
-        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        loop.run_until_complete(_end())
         loop.close()
+
+
+async def _end() -> None:
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)

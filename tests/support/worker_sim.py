@@ -1,30 +1,17 @@
-"""A made-up Kafka and workers over it that crash, hang and lose their partitions, all by a seed and in made-up time."""
+"""Workers over a made-up Kafka that crash, hang and lose their partitions, all by a seed and in made-up time."""
 
 import asyncio
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 from ettwatch_faust.engine import Engine
 from ettwatch_faust.live import Policy
 from ettwatch_faust.metrics import Metrics
 from ettwatch_faust.sender import Out, SendFailed
 from ettwatch_faust.shelf import Write
-from ettwatch_faust.topics import names
-
-NAMES: Final = names("ett")
-
-
-class Record(NamedTuple):
-    """A record as the consumer gives it; the time is in milliseconds."""
-
-    topic: str
-    partition: int
-    offset: int
-    key: bytes | None
-    value: bytes | None
-    timestamp: int
+from support.kafka_sim import NAMES, Kafka, Record, apply_writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,50 +23,6 @@ class Faults:
     lost_on_the_way: float = 0.02
     comes_twice: float = 0.03
     commit_unanswered: float = 0.01
-
-
-class Kafka:
-    """The brokers: logs, and one consumer group."""
-
-    def __init__(self, partitions: int) -> None:
-        self.partitions = partitions
-        self.events: list[list[Record]] = [[] for _ in range(partitions)]
-        self.ends = [0] * partitions
-        self.logs: dict[tuple[str, int], list[Out]] = {}
-        self.committed: dict[int, int] = {}
-        self.generation = 0
-        self.owners: dict[int, Any] = {}
-
-    def produce(self, partition: int, key: bytes, value: bytes, now_us: int, *, skip: int = 0) -> None:
-        """Append to the events; `skip` offsets before it hold nothing, as the end of a transaction does."""
-        offset = self.ends[partition] + skip
-        self.events[partition].append(Record(NAMES.events, partition, offset, key, value, now_us // 1000))
-        self.ends[partition] = offset + 1
-
-    def append(self, out: Out) -> int:
-        """Append what a worker sends; return the offset."""
-        log = self.logs.setdefault((out.topic, out.partition), [])
-        log.append(out)
-        return len(log) - 1
-
-    def log(self, topic: str, partition: int) -> list[Out]:
-        """What a partition of a topic holds."""
-        return self.logs.get((topic, partition), [])
-
-    def state(self, partition: int) -> dict[bytes, bytes]:
-        """The changelog of the state, compacted."""
-        part: dict[bytes, bytes] = {}
-        apply_writes(part, ((out.key or b"", out.value) for out in self.log(NAMES.state, partition)))
-        return part
-
-
-def apply_writes(part: dict[bytes, bytes], writes: Iterable[Write]) -> None:
-    """Bring a partition of the table up to date."""
-    for key, value in writes:
-        if value is None:
-            part.pop(key, None)
-        else:
-            part[key] = value
 
 
 @dataclass(eq=False)
@@ -101,6 +44,7 @@ class Worker:
     positions: dict[int, int] = field(default_factory=dict)
     queue: list[list[Record]] = field(default_factory=list)
     parts: dict[int, dict[bytes, bytes]] = field(default_factory=dict)
+    lost: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         sim = self.sim
@@ -239,10 +183,13 @@ class Worker:
                 if not some or len(self.queue) > 10:
                     continue
                 self.positions[partition] = some[-1].offset + 1
-                if not sim.chance(sim.faults.lost_on_the_way):
-                    self.queue.append(some)
+                # What is lost is lost once: of what is missing again when it was asked for, there is none.
+                if sim.chance(sim.faults.lost_on_the_way) and not self.lost & {record.offset for record in some}:
+                    self.lost |= {record.offset for record in some}
+                    continue
+                self.queue.append(some)
                 if sim.chance(sim.faults.comes_twice):
-                    self.positions[partition] = max(0, some[0].offset - rng.choice((0, 2, 30)))
+                    self.positions[partition] = sim.kafka.committed.get(partition, 0)
 
     async def fold(self) -> None:
         """Hand on what was fetched, for ever."""
@@ -351,8 +298,8 @@ class Sim:
         self.rng.shuffle(members)
         for partition in range(kafka.partitions):
             shares.setdefault(members[partition % len(members)], []).append(partition)
-        hand_back = [asyncio.create_task(self._quietly(w, w.engine.revoke(self.rng.choice((0.0, 0.2, 5.0))))) for w in members]
-        await asyncio.wait(hand_back, timeout=8)
+        revokes = [(worker, worker.engine.revoke(self.rng.choice((0.0, 0.2, 5.0)))) for worker in members]
+        await asyncio.wait([asyncio.create_task(self._quietly(*each)) for each in revokes], timeout=8)
         kafka.generation += 1
         kafka.owners = {partition: worker for worker, share in shares.items() for partition in share}
         for worker in members:

@@ -11,9 +11,10 @@ from ettwatch_faust.live import Policy
 from ettwatch_schemas import Event, decode_message, encode_event, read_letter
 from ettwatch_sim import Delivery, Shape, random_jobs
 from support.jobs import mangle, random_job
+from support.kafka_sim import NAMES, Kafka
 from support.lanes import SECOND, Readers, clock_of
 from support.virtual import run
-from support.worker_sim import NAMES, Faults, Kafka, Sim
+from support.worker_sim import Faults, Sim
 
 HOUR = 3600 * SECOND
 JUNK = (b"", b"{", b"[]", b"\xff", b'{"v":1}', None)
@@ -133,7 +134,7 @@ def check(sim: Sim, feed: Feed) -> None:
 
 
 def refusals(kafka: Kafka) -> dict[tuple[int, int, int | None], str]:
-    out = {}
+    out: dict[tuple[int, int, int | None], str] = {}
     for record in kafka.log(NAMES.dlq, 0):
         letter = read_letter(record.key, record.value, record.headers)
         origin = letter.partition, letter.offset, letter.index

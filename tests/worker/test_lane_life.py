@@ -1,16 +1,17 @@
 """Whatever becomes of workers, what is published of the jobs of a partition adds up to what is so."""
 
-from collections.abc import Callable
 from random import Random
 
 import pytest
 
 from ettwatch_core import Pace, Rules
-from ettwatch_faust.lane import Answer, Lane, Policy
+from ettwatch_faust.lane import Lane
+from ettwatch_faust.live import Answer, Policy
 from ettwatch_faust.shelf import Write
 from ettwatch_schemas import Event
 from ettwatch_sim import Delivery, Shape, random_jobs
 from support.jobs import mangle, random_job
+from support.kafka_sim import apply_writes
 from support.lanes import SECOND, Readers, clock_of
 
 HOUR = 3600 * SECOND
@@ -68,16 +69,16 @@ class World:
         if crashes and self.rng.random() < 0.08:
             self.crash(writes)
             return
-        put(self.log, writes)
+        apply_writes(self.log, writes)
         self.committed = self.next
-        put(self.part, writes)
+        apply_writes(self.part, writes)
         if self.rng.random() < 0.3:
             self.lane.evict(self.rng.choice((1, 50, 10**9)))
 
     def crash(self, writes: list[Write]) -> None:
         """Some of the writes arrive, at times all of them; nothing is committed."""
         self.crashes += 1
-        put(self.log, writes[: self.rng.randint(0, len(writes))])
+        apply_writes(self.log, writes[: self.rng.randint(0, len(writes))])
         self.now += self.rng.randint(0, 40) * SECOND
         self.start()
 
@@ -116,14 +117,6 @@ def always() -> bool:
     return True
 
 
-def put(part: dict[bytes, bytes], writes: list[Write]) -> None:
-    for key, value in writes:
-        if value is None:
-            part.pop(key, None)
-        else:
-            part[key] = value
-
-
 def batches(rng: Random, events: list[Event]) -> list[tuple[str, list[Event]]]:
     """Records of one to many events, in the order of arrival."""
     records: list[tuple[str, list[Event]]] = []
@@ -150,9 +143,6 @@ def a_fleet(rng: Random, lateness: int | None) -> list[Event]:
         return list(random_jobs(rng.randint(0, 10**6), count, shape=shape, delivery=delivery))
     events = [event for i in range(count) for event in random_job(rng, f"job-{i}")]
     return mangle(rng, events, lateness_us=lateness or HOUR)
-
-
-Case = Callable[[Random], int | None]
 
 
 def one_life(seed: int) -> World:

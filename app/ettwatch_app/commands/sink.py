@@ -68,7 +68,7 @@ def sink(
     from ettwatch_faust import logs
 
     try:
-        logs.configure(os.environ.get("ETTWATCH_LOG"), os.environ.get("ETTWATCH_LOG_LEVEL") or "info")
+        logs.configure(os.environ.get("ETTWATCH_LOG_FORMAT"), os.environ.get("ETTWATCH_LOG_LEVEL") or "info")
         usual = side.TopicSettings.read(os.environ)
         topics = side.TopicSettings(
             usual.prefix if prefix is None else prefix,

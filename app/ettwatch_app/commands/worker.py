@@ -82,7 +82,8 @@ def _check(settings: "WorkerSettings") -> None:
 
 
 def _run(app: "WorkerApp") -> NoReturn:
-    from ettwatch_faust.probe import ProbeError, parse_address, serve
+    from ettwatch_faust.probe import ProbeError, serve
+    from ettwatch_faust.web import parse_address
 
     probe: Any = contextlib.nullcontext()
     if parse_address(app.settings.web) is not None:

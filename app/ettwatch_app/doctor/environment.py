@@ -7,16 +7,24 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from ettwatch.settings import VARIABLES, read
+from ettwatch_app.clickhouse import CLICKHOUSE_VARIABLES
 from ettwatch_app.doctor.finding import Finding
 from ettwatch_app.owners import OwnersError, find_owners
+from ettwatch_app.sink.settings import SETTINGS as SINK_SETTINGS
 from ettwatch_app.up.settings import SETTINGS, parse_interval, parse_lateness, parse_listen
 from ettwatch_faust import BROKER_VARIABLES, TOPIC_VARIABLES
+from ettwatch_faust.logs import LOG_VARIABLES
+from ettwatch_faust.settings import WORKER_SETTINGS
 from ettwatch_schemas import COMPONENTS
 
 OWN_VARIABLES = {
     "ETTWATCH_OWNERS": "the ownership file",
     **BROKER_VARIABLES,
     **TOPIC_VARIABLES,
+    **CLICKHOUSE_VARIABLES,
+    **LOG_VARIABLES,
+    **{setting.variable: setting.meaning for setting in WORKER_SETTINGS},
+    **{setting.variable: setting.meaning for setting in SINK_SETTINGS if setting.variable},
     "ETTWATCH_FAILPOINT": "where `up` kills itself, for tests",
 }
 _PARSERS = {

@@ -12,7 +12,8 @@ from ettwatch_clickhouse import Store, StoreError, StoreUnavailable
 from ettwatch_clickhouse.metrics import SinkMetrics
 from ettwatch_clickhouse.schema import check_schema
 from ettwatch_faust import BrokersError, SettingError, names, plan, precheck
-from ettwatch_faust.probe import Probe, ProbeError, parse_address, serve
+from ettwatch_faust.probe import Probe, ProbeError, serve
+from ettwatch_faust.web import parse_address
 
 log = logging.getLogger(__name__)
 

@@ -11,11 +11,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ettwatch_clickhouse.address import DATABASE
 from ettwatch_clickhouse.embedded import EmbeddedStore
 from ettwatch_clickhouse.http.fence import Fence, Refusal
 from ettwatch_clickhouse.http.query import Query
 from ettwatch_clickhouse.http.watch import while_there
-from ettwatch_clickhouse.server import DATABASE
 
 __all__ = ["Answer", "Engine"]
 
