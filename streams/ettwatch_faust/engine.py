@@ -89,8 +89,11 @@ class Engine:
     # Ownership
 
     async def assign(self, partitions: list[int], generation: int) -> None:
-        """Take over partitions whose state is read."""
-        self._inbox.partitions = await self._group.partitions()
+        """Take over partitions whose state is read; they are all that it has."""
+        self.drop()
+        term = self._term
+        count = await self._group.partitions()
+        places: dict[int, Place] = {}
         for partition in partitions:
             committed, first = await self._group.committed(partition)
             if committed is not None and committed < first:
@@ -102,8 +105,12 @@ class Engine:
                     partition,
                     extra={"event": "records_lost", "partition": partition, "records": lost},
                 )
-            self._places[partition] = Place(max(first, committed or 0))
-            self._lanes[partition] = Lane(self._store().part(partition), self._policy, generation)
+            places[partition] = Place(max(first, committed or 0))
+        if term != self._term:
+            return  # they went again meanwhile
+        self._inbox.partitions = count
+        self._places = places
+        self._lanes = {p: Lane(self._store().part(p), self._policy, generation) for p in partitions}
         self._joined = True
         self._metrics.rebalances.inc()
         self._metrics.partitions.set(len(self._lanes))

@@ -1,5 +1,6 @@
 """The consumer group as the engine needs it, over Faust's consumer and the aiokafka consumer in its thread."""
 
+import asyncio
 import logging
 from typing import Any, Final
 
@@ -11,6 +12,8 @@ __all__ = ["FaustGroup"]
 
 _LOG: Final = logging.getLogger(__name__)
 _TRIES: Final = 5
+_METADATA_TRIES: Final = 150
+_METADATA_S: Final = 0.2
 
 
 class FaustGroup:
@@ -27,10 +30,13 @@ class FaustGroup:
 
     async def partitions(self) -> int:
         """Return how many partitions the events topic has."""
-        found = self._app.consumer.topic_partitions(self._topic)
-        if not found:
-            raise KafkaError(f"the brokers do not tell how many partitions {self._topic} has")
-        return int(found)
+        for _ in range(_METADATA_TRIES):
+            # Faust's own answer comes from a snapshot that the leader of the group alone has.
+            found = self._app.consumer._thread._ensure_consumer().partitions_for_topic(self._topic)
+            if found:
+                return len(found)
+            await asyncio.sleep(_METADATA_S)  # the client has not asked for it yet
+        raise KafkaError(f"the brokers do not tell how many partitions {self._topic} has")
 
     async def commit(self, offsets: dict[int, int]) -> bool:
         """Commit the next offsets by partition; False if the partitions are not ours any more.

@@ -8,7 +8,7 @@ from aiokafka.partitioner import murmur2
 
 from ettwatch_schemas import DeadLetter, DecodeError, Event, decode_message, encode_event
 
-__all__ = ["AHEAD_US", "Origin", "Taken", "accepted_lines", "few", "is_home", "late_letter", "read"]
+__all__ = ["AHEAD_US", "Origin", "Taken", "accepted_lines", "few", "is_home", "late_letter", "misplaced", "read"]
 
 AHEAD_US: Final = 600_000_000
 """An event this far ahead of the worker's clock is refused (µs)."""

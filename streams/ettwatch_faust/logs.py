@@ -19,8 +19,11 @@ LOG_VARIABLES: Final[Mapping[str, str]] = {
 """Every variable that says how the log is written."""
 
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
-_CHATTY: Final = ("kafka", "aiokafka", "clickhouse_connect", "urllib3", "faust", "mode")
+_CHATTY: Final = ("kafka", "aiokafka", "faust", "mode")
 """What others' packages say is written from warnings on, and the same not again within a while."""
+
+_DOUBLED: Final = ("clickhouse_connect", "urllib3")
+"""What these log they raise as well, and whoever catches it tells it."""
 
 _AGAIN_S: Final = 30.0
 _MOST_KINDS: Final = 1_000
@@ -51,6 +54,8 @@ def configure(form: str | None = None, level: str | int = "info", stream: TextIO
     root.setLevel(number)
     for name in _CHATTY:
         logging.getLogger(name).setLevel(max(number, logging.WARNING))
+    for name in _DOUBLED:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 class _Handler(logging.StreamHandler[TextIO]):

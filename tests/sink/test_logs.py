@@ -15,12 +15,14 @@ log = logging.getLogger("ettwatch_app.any")
 @pytest.fixture(autouse=True)
 def restored() -> Iterator[None]:
     root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
-    kafka = logging.getLogger("kafka").level
+    handlers = list(root.handlers)
+    others = [root, *(logging.getLogger(name) for name in ("kafka", "aiokafka", "faust", "mode", "clickhouse_connect"))]
+    others.append(logging.getLogger("urllib3"))
+    levels = [each.level for each in others]
     yield
     root.handlers[:] = handlers
-    root.setLevel(level)
-    logging.getLogger("kafka").setLevel(kafka)
+    for each, level in zip(others, levels, strict=True):
+        each.setLevel(level)
 
 
 def lines(stream: io.StringIO) -> list[str]:

@@ -62,7 +62,7 @@ def test_rows_from_before_the_final_bit_count_as_they_did(tmp_path: Path) -> Non
         assert store.query(told).rows == old
         assert count(store, "attempts_log") == 3
         # A final row that is written now wins over each of them; one of version 0 still over none.
-        for job, _ in [*old, ("gone", 0)]:
+        for job in ("final, then open", "open, then final", "gone"):
             store.insert("attempts_log", columns, [(job, 0, 0, 9, True, False, 8)])
         assert store.query(told).rows == old
         store.insert("attempts_log", columns, [("final, then open", 0, 1, 3, True, False, 7)])
