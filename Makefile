@@ -40,9 +40,10 @@ bench: ## every benchmark; the results go to benchmarks/results/
 	@scripts/venv.sh dev trainer
 	@scripts/bench.sh $(ARGS)
 
-soak: ## the property tests with many more examples, the long tests, and the benchmarks (an hour or more)
+soak: ## the property tests with many more examples, each fault of the pipeline on 2,000 jobs, and the benchmarks (hours)
 	@scripts/venv.sh dev trainer
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --timeout 3600 --hypothesis-profile soak -m "soak or not soak" $(ARGS)
+	@$(BIN)/python scripts/faults.py
 	@scripts/bench.sh
 
 constraints: ## pin anew, in constraints.txt, the packages that .venv holds

@@ -61,17 +61,19 @@ def _position(value: int | None) -> int | None:
     return None if value is None else min(value, _MAX_POSITION)
 
 
-def event_row(event: Event, raw: bytes, received: int) -> Row:
+def event_row(event: Event, raw: bytes, received: int, *, known: bool = False) -> Row:
     """Return the row of an event.
 
     Args:
         event: The event.
         raw: Its JSON.
         received: When it was taken in (µs).
+        known: It is told in this spelling only: to look for the one by which others are known costs 3 µs.
     """
     text = raw.decode("utf-8", "replace")
     e = event
-    return (e.job, e.ts, e.id, e.kind, e.v, e.attempt, e.rank, e.host, e.source, text, received, _canonical(e, raw))
+    canonical = "" if known else _canonical(e, raw)
+    return (e.job, e.ts, e.id, e.kind, e.v, e.attempt, e.rank, e.host, e.source, text, received, canonical)
 
 
 def _canonical(event: Event, raw: bytes) -> str:

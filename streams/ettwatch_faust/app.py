@@ -11,6 +11,7 @@ What is known to go wrong in Faust is kept from mattering here and in `group`, `
 """
 
 import asyncio
+import contextlib
 import logging
 import os
 import time
@@ -21,6 +22,7 @@ from faust.types import TP
 
 from ettwatch_faust.batches import BatchTransport, RawTopic
 from ettwatch_faust.engine import Engine
+from ettwatch_faust.finder import Finder
 from ettwatch_faust.group import FaustGroup
 from ettwatch_faust.metrics import Metrics
 from ettwatch_faust.security import broker_settings, client_settings
@@ -139,7 +141,7 @@ def make_app(settings: WorkerSettings) -> WorkerApp:
         called,
         settings.policy,
         lambda: table.data,
-        FaustGroup(app, called.events),
+        FaustGroup(app, called.events, Finder(client_settings(settings.access), called.events)),
         Sender(client_settings(settings.access)),
         app.metrics,
         dlq_limit=settings.dlq_limit,
@@ -157,7 +159,11 @@ def _connect(app: WorkerApp, table: StateTable, events: str) -> None:
 
     async def ready(partitions: list[int]) -> None:
         app.metrics.recovery_seconds.set(time.monotonic() - recovery["begun"])
-        await engine.assign(partitions, app.consumer_generation_id)
+        try:
+            await engine.assign(partitions, app.consumer_generation_id)
+        except Exception as error:
+            # Faust would only note it, and the worker live on without work.
+            await app.give_up(error)
 
     table.ready = ready
 
@@ -188,8 +194,11 @@ def _connect(app: WorkerApp, table: StateTable, events: str) -> None:
         recovery["begun"] = recovery["begun"] or time.monotonic()
         try:
             while not app.should_stop:
-                await asyncio.sleep(app.settings.flush_s)
+                begun_s = time.monotonic()
                 await engine.flush()
+                rest_s = app.settings.flush_s - (time.monotonic() - begun_s)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(engine.full.wait(), max(0.01, rest_s))
         except asyncio.CancelledError:
             raise
         except Exception as error:

@@ -27,7 +27,7 @@ from ettwatch_faust.topics import Names
 __all__ = ["Engine"]
 
 _LOG: Final = logging.getLogger(__name__)
-_PUBLISH_S: Final = 0.25
+_PUBLISH_S: Final = 0.35
 _EVICT_EVERY_S: Final = 5.0
 
 
@@ -78,6 +78,7 @@ class Engine:
         self._places: dict[int, Place] = {}
         self._seeks: dict[int, int] = {}
         self._moved: set[int] = set()
+        self.full = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
         self._flushing = asyncio.Lock()
@@ -142,11 +143,13 @@ class Engine:
     async def close(self) -> None:
         """Let go of the connections."""
         await self._sender.close()
+        await self._group.close()
 
     def _clear(self) -> None:
         self._inbox.clear()
         self._moved = set()
         self._room.set()
+        self.full.clear()
 
     @property
     def joined(self) -> bool:
@@ -180,6 +183,7 @@ class Engine:
         self._inbox.take(lane, message, self._clock())
         if self._inbox.full:
             self._room.clear()
+            self.full.set()
 
     def _pass_over(self, place: Place, partition: int, verdict: Next) -> None:
         if verdict is Next.SEEN:
@@ -285,7 +289,13 @@ class Engine:
                 offset,
                 extra={"event": "gap", "partition": partition, "offset": offset},
             )
-            await self._group.seek(partition, offset)
+            first = await self._group.first(partition, offset)
+            place = self._places.get(partition)
+            if place is None:
+                return  # the partitions went meanwhile
+            if first is not None:
+                place.found(offset, first)
+            await self._group.seek(partition, place.next)
 
     # Being behind, and memory
 

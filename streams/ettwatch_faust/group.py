@@ -1,12 +1,15 @@
 """The consumer group as the engine needs it, over Faust's consumer and the aiokafka consumer in its thread."""
 
 import asyncio
+import contextlib
 import logging
 from typing import Any, Final
 
 from aiokafka import TopicPartition
 from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 from faust.types import TP
+
+from ettwatch_faust.finder import Finder
 
 __all__ = ["FaustGroup"]
 
@@ -22,11 +25,13 @@ class FaustGroup:
     Args:
         app: The app.
         topic: The events topic.
+        finder: Looks into it.
     """
 
-    def __init__(self, app: Any, topic: str) -> None:
+    def __init__(self, app: Any, topic: str, finder: Finder) -> None:
         self._app = app
         self._topic = topic
+        self._finder = finder
 
     async def partitions(self) -> int:
         """Return how many partitions the events topic has."""
@@ -64,9 +69,14 @@ class FaustGroup:
         first = (await self._call("beginning_offsets", [place]))[place]
         return committed, first
 
+    async def first(self, partition: int, offset: int) -> int | None:
+        """Return the offset of the first record from an offset on, as the brokers have it; None: not known."""
+        return await self._finder.first(partition, offset)
+
     async def seek(self, partition: int, offset: int) -> None:
         """Read on from an offset."""
-        await self._app.consumer.seek(TP(self._topic, partition), offset)
+        with contextlib.suppress(IllegalStateError):  # the partition went meanwhile
+            await self._app.consumer.seek(TP(self._topic, partition), offset)
 
     def highwater(self, partition: int) -> int | None:
         """Return the next offset that will be written; None: not known yet."""
@@ -75,6 +85,10 @@ class FaustGroup:
         except (IllegalStateError, AssertionError):
             return None
         return found
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._finder.close()
 
     async def _call(self, method: str, *args: Any) -> Any:
         """Call the aiokafka consumer in its own thread."""

@@ -150,21 +150,19 @@ class Lane:
         """
         self._catch_up(behind=behind)
         out: list[Publication] = []
-        more = True
-        for job, live in list(self._waiting.items()):
-            # What was settled has to be told before the state, which does not hold it any more, is stored.
-            if not live.settled:
-                if not more or now_us < self._ready_us(live, behind):
-                    continue
-                more = go_on()
-                if not more:
-                    continue
+        ready = [(live.rank, job) for job, live in self._waiting.items() if now_us >= self._ready_us(live, behind)]
+        for _, job in sorted(ready, key=lambda each: each[0]):
+            live = self._waiting[job]
+            if not live.settled and not go_on():
+                break
             del self._waiting[job]
             out.append(self._publish(live, now_us, None if behind else now_us))
         return out
 
     def _ready_us(self, live: Live, behind: bool) -> int:
         policy = self._policy
+        if live.settled:
+            return 0
         if behind:
             return max(live.published_us, live.waits_since_us) + policy.behind_us
         return 0 if live.urgent else live.published_us + policy.publish_us

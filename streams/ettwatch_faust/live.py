@@ -45,7 +45,7 @@ class Policy:
 
     rules: Rules
     pace: Pace
-    publish_us: int = 15 * _SECOND
+    publish_us: int = 30 * _SECOND
     behind_us: int = 10 * _SECOND
     forget_us: int = 30 * 86_400 * _SECOND
 
@@ -74,6 +74,15 @@ class Live:
     published_us: int = 0
     waits_since_us: int = 0
     settled: list[Settled] = field(default_factory=list)
+
+    @property
+    def rank(self) -> int:
+        """Its turn among those that wait to be published.
+
+        What was settled has to be told before the state, which does not hold it any more, is stored. A job that only
+        made progress waits for all that did more.
+        """
+        return 0 if self.settled else 1 if self.urgent else 2
 
     @property
     def weight(self) -> int:

@@ -28,39 +28,33 @@ class Place:
         offset: Of the first record to take.
     """
 
-    __slots__ = ("_caught_up_s", "_first_seen", "_seek_s", "_sought", "_until", "next", "stamp_s")
+    __slots__ = ("_caught_up_s", "_seek_s", "_sought", "_until", "next", "stamp_s")
 
     def __init__(self, offset: int) -> None:
         self.next = offset
         self.stamp_s = 0.0
         self._sought: int | None = None
-        self._first_seen = 0
         self._seek_s = 0.0
         self._caught_up_s: float | None = None
         self._until: int | None = None
 
     def judge(self, offset: int, now_s: float) -> Next:
-        """Say what to do with a record, and move on where it is taken.
-
-        Missing records may have been lost on the way through the machinery, or there may be none (the end of a
-        transaction takes an offset as well). So they are asked for once more, and then believed to be none.
-        """
-        if offset == self.next:
-            pass
-        elif offset < self.next:
+        """Say what to do with a record, and move on where it is taken."""
+        if offset < self.next:
             return Next.SEEN
-        elif self._sought != self.next or offset < self._first_seen:
-            # Also where one comes that is nearer: the one seen first was on its way from elsewhere, no neighbour.
-            self._sought, self._first_seen, self._seek_s = self.next, offset, now_s
-            return Next.SEEK
-        elif offset > self._first_seen:
-            if now_s - self._seek_s < _AGAIN_S:
-                return Next.SKIP
-            self._seek_s = now_s
-            return Next.SEEK
-        self._sought = None
-        self.next = offset + 1
-        return Next.TAKE
+        if offset == self.next:
+            self.next += 1
+            return Next.TAKE
+        # Lost on the way through the machinery, or there are none: the end of a transaction takes an offset as well.
+        if self._sought == self.next and now_s - self._seek_s < _AGAIN_S:
+            return Next.SKIP
+        self._sought, self._seek_s = self.next, now_s
+        return Next.SEEK
+
+    def found(self, asked: int, first: int) -> None:
+        """Take note that the first record from `asked` on is `first`: there are none between."""
+        if self.next == asked and first > asked:
+            self.next = self._sought = first
 
     def lag(self, highwater: int | None, clock_s: float) -> tuple[int, float]:
         """Return how many records wait to be read, and how long ago (s) the newest one that was read had arrived."""

@@ -17,8 +17,14 @@ class Group(Protocol):
     async def committed(self, partition: int) -> tuple[int | None, int]:
         """Return the committed next offset (None: none is), and the first offset that is still there."""
 
+    async def first(self, partition: int, offset: int) -> int | None:
+        """Return the offset of the first record from an offset on, as the brokers have it; None: not known."""
+
     async def seek(self, partition: int, offset: int) -> None:
         """Read on from an offset."""
 
     def highwater(self, partition: int) -> int | None:
         """Return the next offset that will be written; None: not known yet."""
+
+    async def close(self) -> None:
+        """Let go of the connections."""

@@ -35,7 +35,7 @@ WORKER_SETTINGS: Final[tuple[Setting, ...]] = (
             "each; beyond it jobs are packed away until they speak again."),
     Setting("--flush-every", "ETTWATCH_FLUSH_EVERY", "500ms", "How often results and state are sent and offsets "
             "committed."),
-    Setting("--publish-every", "ETTWATCH_PUBLISH_EVERY", "15s", "How often a job that only makes progress is "
+    Setting("--publish-every", "ETTWATCH_PUBLISH_EVERY", "30s", "How often a job that only makes progress is "
             "published; everything else is told with the next flush."),
     Setting("--look-every", "ETTWATCH_LOOK_EVERY", "60s", "How often a running job that sends nothing is brought up to "
             "date."),
@@ -62,7 +62,7 @@ class WorkerSettings:
     state_dir: Path = Path(".ettwatch/worker")
     states: int = 3_000_000
     flush_s: float = 0.5
-    publish_us: int = 15_000_000
+    publish_us: int = 30_000_000
     look_us: int = 60_000_000
     lateness_us: int | None = 6 * 3_600_000_000
     dlq_limit: int = 500

@@ -44,7 +44,6 @@ class Worker:
     positions: dict[int, int] = field(default_factory=dict)
     queue: list[list[Record]] = field(default_factory=list)
     parts: dict[int, dict[bytes, bytes]] = field(default_factory=dict)
-    lost: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         sim = self.sim
@@ -104,7 +103,7 @@ class Worker:
         return last
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Nothing is open, of the sender and of the group."""
 
     # The group
 
@@ -130,6 +129,13 @@ class Worker:
         """What is committed, and where the partition begins."""
         await self.somewhere()
         return self.sim.kafka.committed.get(partition), 0
+
+    async def first(self, partition: int, offset: int) -> int | None:
+        """What the brokers have, if they answer."""
+        await self.somewhere()
+        if self.sim.chance(self.sim.faults.send_fails):
+            return None
+        return next((record.offset for record in self.sim.kafka.events[partition] if record.offset >= offset), None)
 
     async def seek(self, partition: int, offset: int) -> None:
         """Read on from there. What was fetched before is still on its way."""
@@ -183,13 +189,10 @@ class Worker:
                 if not some or len(self.queue) > 10:
                     continue
                 self.positions[partition] = some[-1].offset + 1
-                # What is lost is lost once: of what is missing again when it was asked for, there is none.
-                if sim.chance(sim.faults.lost_on_the_way) and not self.lost & {record.offset for record in some}:
-                    self.lost |= {record.offset for record in some}
-                    continue
-                self.queue.append(some)
+                if not sim.chance(sim.faults.lost_on_the_way):
+                    self.queue.append(some)
                 if sim.chance(sim.faults.comes_twice):
-                    self.positions[partition] = sim.kafka.committed.get(partition, 0)
+                    self.positions[partition] = max(0, some[0].offset - rng.choice((0, 2, 30)))
 
     async def fold(self) -> None:
         """Hand on what was fetched, for ever."""

@@ -44,6 +44,7 @@ class Bench:
         self.commits: list[dict[int, int]] = []
         self.sought: list[tuple[int, int]] = []
         self.parts: dict[int, dict[bytes, bytes]] = {}
+        self.firsts: dict[int, int | None] = {}
         self.fails = 0
         self.refuses = False
         self.holds: asyncio.Event | None = None
@@ -76,6 +77,10 @@ class Bench:
 
     async def committed(self, partition: int) -> tuple[int | None, int]:
         return self.start.get(partition, (None, 0))
+
+    async def first(self, partition: int, offset: int) -> int | None:
+        self.did.append("first")
+        return self.firsts.get(offset, offset)
 
     async def seek(self, partition: int, offset: int) -> None:
         self.did.append("seek")
@@ -316,23 +321,22 @@ def test_what_was_lost_on_the_way_is_asked_for_again(warned: Callable[[], list[s
     assert warned() == ["gap"]
 
 
-def test_offsets_without_records_are_believed_the_second_time() -> None:
+def test_of_offsets_without_records_the_brokers_are_asked() -> None:
     async def main() -> None:
         bench = Bench()
+        bench.firsts = {1: 3}
         await bench.engine.assign([0], 1)
         for offset in (0, 3, 4):
             bench.engine.take(record(offset))
         await bench.engine.flush()
-        for offset in (3, 4, 5):
+        assert bench.did[:2] == ["first", "seek"]
+        assert bench.sought == [(0, 3)]
+        for offset in (5, 3, 4, 5):  # the first 5 was still on its way
             bench.engine.take(record(offset))
         await bench.engine.flush()
-        assert bench.sought == [(0, 1)]
+        assert bench.sought == [(0, 3)]
         assert taken(bench) == [0, 3, 4, 5]
         assert bench.commits[-1] == {0: 6}
-        for offset in (7, 7):
-            bench.engine.take(record(offset))
-            await bench.engine.flush()
-        assert taken(bench)[-1] == 7
 
     run(main())
 
@@ -343,14 +347,81 @@ def test_a_record_from_elsewhere_does_not_make_others_pass_for_missing() -> None
     async def main() -> None:
         bench = Bench()
         bench.start[0] = (4, 0)
+        bench.firsts = {4: 5}
         await bench.engine.assign([0], 1)
-        bench.engine.take(record(8))
-        for _ in range(3):
-            await bench.engine.flush()
-            for offset in (5, 6, 7, 8, 9):
-                bench.engine.take(record(offset))
+        for offset in (8, 8, 5):
+            bench.engine.take(record(offset))
+        await bench.engine.flush()
+        for offset in (8, 5, 6, 7, 8, 9):
+            bench.engine.take(record(offset))
         await bench.engine.flush()
         assert taken(bench) == [5, 6, 7, 8, 9]
+
+    run(main())
+
+
+def test_what_nobody_knows_is_asked_again() -> None:
+    async def main() -> None:
+        bench = Bench()
+        bench.firsts = {0: None}
+        await bench.engine.assign([0], 1)
+        for _ in range(3):
+            bench.engine.take(record(7))
+            await bench.engine.flush()
+            await asyncio.sleep(3)
+        assert bench.sought == [(0, 0)] * 3
+        assert bench.commits == []
+        bench.firsts = {0: 7}
+        bench.engine.take(record(7))
+        await bench.engine.flush()
+        bench.engine.take(record(7))
+        await bench.engine.flush()
+        assert taken(bench) == [7]
+
+    run(main())
+
+
+def test_partitions_may_go_while_the_brokers_are_asked() -> None:
+    async def main() -> None:
+        bench = Bench()
+        await bench.engine.assign([0, 1], 1)
+        for partition in (0, 1):
+            bench.engine.take(record(7, partition=partition))
+        first = bench.first
+
+        async def slow(partition: int, offset: int) -> int | None:
+            await asyncio.sleep(1)
+            return await first(partition, offset)
+
+        bench.first = slow  # type: ignore[method-assign]
+        flush = asyncio.create_task(bench.engine.flush())
+        await asyncio.sleep(0.5)
+        bench.engine.drop()
+        await flush
+        assert bench.sought == []
+
+    run(main())
+
+
+def test_partitions_may_go_while_they_are_taken_over() -> None:
+    async def main() -> None:
+        bench = Bench()
+        committed = bench.committed
+
+        async def slow(partition: int) -> tuple[int | None, int]:
+            await asyncio.sleep(1)
+            return await committed(partition)
+
+        bench.committed = slow  # type: ignore[method-assign]
+        older = asyncio.create_task(bench.engine.assign([0, 1], 1))
+        await asyncio.sleep(0.5)
+        await bench.engine.revoke(1)
+        newer = asyncio.create_task(bench.engine.assign([1], 2))
+        await asyncio.sleep(0.9)
+        assert not bench.engine.joined
+        await asyncio.gather(older, newer)
+        assert bench.engine.joined
+        assert bench.metric("partitions") == 1
 
     run(main())
 
@@ -606,6 +677,6 @@ def test_closing_lets_go_of_the_connections() -> None:
     async def main() -> None:
         bench = Bench()
         await bench.engine.close()
-        assert bench.did == ["close"]
+        assert bench.did == ["close", "close"]
 
     run(main())

@@ -7,7 +7,7 @@ import pytest
 
 from ettwatch_faust import intake
 from ettwatch_faust.intake import AHEAD_US, Origin, Taken, accepted_lines, few, is_home, late_letter, misplaced, read
-from ettwatch_schemas import MAX_EVENT_BYTES, MAX_MESSAGE_BYTES, decode_event, encode_event
+from ettwatch_schemas import MAX_EVENT_BYTES, MAX_MESSAGE_BYTES, Event, decode_event, decode_message, encode_event
 
 NOW = 1_790_000_000_000_000
 
@@ -166,13 +166,14 @@ def test_what_counts_whole_is_passed_on_as_it_was_told() -> None:
 
 
 @pytest.mark.parametrize("separator", ["\n", "\r\n"])
-def test_what_has_several_lines_becomes_one_for_each_event(separator: str) -> None:
+def test_what_has_several_lines_becomes_one(separator: str) -> None:
     told = [event(0), event(1, later={"a": ["line\nfeed", 1.5]})]
     value = json.dumps(told, indent=2).replace("\n", separator).encode()
-    out = lines(value)
-    assert len(out) == 2
-    assert all(b"\n" not in line and b"\r" not in line for line in out)
-    assert [decode_event(line) for line in out] == [decode_event(json.dumps(e)) for e in told]
+    (line,) = lines(value)
+    assert b"\n" not in line
+    assert b"\r" not in line
+    assert decode_message(line) == decode_message(json.dumps(told).encode())
+    assert json.loads(line) == told
 
 
 def test_of_an_array_with_a_bad_event_the_good_ones_are_passed_on() -> None:
@@ -199,3 +200,14 @@ def test_a_long_message_is_not_repeated_for_each_of_its_events(monkeypatch: pyte
     assert letter.code == "not_an_object"
     assert letter.reason.startswith("5 events of the array were refused, the first at index 1: ")
     assert few(taken.letters[:1]) == taken.letters[:1]
+
+
+def test_an_event_that_is_too_large_with_its_defaults_is_passed_on_without_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(event: Event) -> bytes:
+        raise ValueError("too large")
+
+    monkeypatch.setattr(intake, "encode_event", refuse)
+    (line,) = lines([event(0), "bad"])
+    assert json.loads(line) == event(0)

@@ -81,11 +81,12 @@ def content_of(kind: str, value: bytes | None, received: int) -> Content:
 
 
 def _accepted(value: bytes, received: int) -> Content:
+    """Take in lines of events. Workers pass on each event once, so that no second spelling of it has to be known."""
     content = Content()
     for number, line in enumerate(value.split(b"\n")):
         if line[:1] == b"{":
             try:
-                content.events.append(event_row(decode_event(line), line, received))
+                content.events.append(event_row(decode_event(line), line, received, known=True))
             except DecodeError as error:
                 content.bad.append(Bad(BAD_ACCEPTED, str(error), number))
         elif line.strip():
@@ -94,13 +95,13 @@ def _accepted(value: bytes, received: int) -> Content:
 
 
 def _array(content: Content, number: int, line: bytes, received: int) -> None:
-    """Take in the events of a line that may be an array of them; each is stored as it was told."""
+    """Take in the events of a line that is an array of them; each is stored as it was told."""
     decoded = decode_message(line)
     content.bad.extend(Bad(BAD_ACCEPTED, str(error), number) for error in decoded.errors)
     if not decoded.events:
         return
     bad = {error.index for error in decoded.errors}
-    told = [line.decode()] if line.lstrip()[:1] != b"[" else split_array(line.decode())
-    good = [text for index, text in enumerate(told) if index not in bad]
+    told = split_array(line.decode()) if line.lstrip()[:1] == b"[" else [line.decode()]
+    good = [text for index, text in enumerate(told) if index not in bad] if bad else told
     for event, text in zip(decoded.events, good, strict=True):
-        content.events.append(event_row(event, text.encode(), received))
+        content.events.append(event_row(event, text.encode(), received, known=True))

@@ -62,7 +62,7 @@ class Limits:
     poll_records: int = 500
     hand_over_s: float = 2.0
     stop_s: float = 20.0
-    session_s: float = 15.0
+    session_s: float = 10.0
     recommit_s: float = 5.0
     first_pause_s: float = 0.2
     most_pause_s: float = 10.0

@@ -23,7 +23,7 @@ _ERROR_PAUSE_S: Final = 1.0
 
 
 class Owner(Protocol):
-    """Who is told that partitions come and go. It must answer soon, and may ask the source for nothing but to commit."""
+    """Who is told that partitions come and go. It must answer soon, and ask the source for nothing but to commit."""
 
     def assigned(self, places: list[Place]) -> None:
         """These partitions are read from now on, from where they were committed."""
@@ -56,10 +56,15 @@ class Source:
         self._owner = owner
         self._committed = committed
         self._consumer = _consumer(settings)
-        self._consumer.subscribe(list(topics), listener=_Listener(owner))
+        wanted = list(topics)
+        self._consumer.subscribe(wanted, listener=_Listener(owner))
+        for topic in wanted:
+            # Who leads the group and does not know a topic gives its partitions to nobody.
+            self._consumer.partitions_for_topic(topic)
 
     def read(self, limits: Limits) -> list[Record]:
         """Return some records; none if there are none within a moment."""
+        self._go_on_joining()
         try:
             polled = self._consumer.poll(int(limits.poll_s * 1000), limits.poll_records)
         except KafkaError as error:
@@ -130,6 +135,16 @@ class Source:
             self._consumer.close(autocommit=False, timeout_ms=int(seconds * 1000))
         except KafkaError as error:
             log.warning("the group was not left in good order: %s", error, extra={"event": "left_badly"})
+
+    def _go_on_joining(self) -> None:
+        """Have the client finish a join that it began.
+
+        kafka-python 3.0 forgets about one that takes longer than a call of `poll`, where it was begun because the
+        partitions of a topic changed: the member is given partitions, and never knows of it.
+        """
+        coordinator = self._consumer._coordinator
+        if coordinator.rejoining:
+            coordinator.request_rejoin()
 
     def _fail(self, error: KafkaError) -> None:
         trouble = f"cannot read from Kafka: {type(error).__name__}: {error}"
