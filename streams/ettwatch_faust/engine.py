@@ -12,11 +12,12 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from ettwatch_faust import outputs
+from ettwatch_faust.collect import collect
+from ettwatch_faust.evict import evict
 from ettwatch_faust.inbox import Inbox
 from ettwatch_faust.lane import Lane
 from ettwatch_faust.limit import DeadLetterLimit
-from ettwatch_faust.live import STATUSES, Policy
+from ettwatch_faust.live import Policy
 from ettwatch_faust.metrics import Metrics
 from ettwatch_faust.place import Next, Place
 from ettwatch_faust.ports import Group
@@ -224,27 +225,13 @@ class Engine:
 
     def _collect(self) -> tuple[list[Out], dict[int, list[Write]]]:
         """Gather what is to be sent. All at one moment: nothing is folded meanwhile."""
-        now_us = self._clock()
-        outs: list[Out] = []
         until_s = self._monotonic() + _PUBLISH_S
-
-        def go_on() -> bool:
-            return self._monotonic() < until_s
-
-        for partition, lines in self._inbox.lines.items():
-            outs += outputs.accepted(self._names, partition, lines)
-        outs += outputs.letters(self._names, self._inbox.letters)
-        writes: dict[int, list[Write]] = {}
-        for partition, lane in self._lanes.items():
-            behind = self._behind(partition)
-            publications = [] if behind else lane.tick(now_us, go_on)
-            publications += lane.publish(now_us, behind=behind, go_on=go_on)
-            for publication in publications:
-                outs += outputs.publication(self._names, partition, publication)
-            self._metrics.published.inc(len(publications))
-            if some := lane.writes(now_us):
-                writes[partition] = some
-        return outs, writes
+        behind = {partition: self._behind(partition) for partition in self._lanes}
+        told = collect(
+            self._names, self._inbox, self._lanes, behind, self._clock(), lambda: self._monotonic() < until_s
+        )
+        self._metrics.published.inc(told.publications)
+        return told.outs, told.writes
 
     async def _send(
         self, outs: list[Out], writes: dict[int, list[Write]], term: int
@@ -310,15 +297,6 @@ class Engine:
 
     def _evict(self) -> None:
         now_s = self._monotonic()
-        if now_s < self._evict_s:
-            return
-        self._evict_s = now_s + _EVICT_EVERY_S
-        weights = {partition: lane.weight for partition, lane in self._lanes.items()}
-        total = sum(weights.values())
-        if total > self._states:
-            for partition, weight in weights.items():
-                self._lanes[partition].evict((total - self._states) * weight // total + 1)
-        self._metrics.weight.set(total)
-        self._metrics.states.set(sum(lane.in_memory for lane in self._lanes.values()))
-        for status in STATUSES:
-            self._metrics.live_jobs.labels(status).set(sum(lane.jobs[status] for lane in self._lanes.values()))
+        if now_s >= self._evict_s:
+            self._evict_s = now_s + _EVICT_EVERY_S
+            evict(self._lanes.values(), self._states, self._metrics)

@@ -105,7 +105,8 @@ def test_settings(topic: str, name: str, value: str, code: str) -> None:
 def test_the_order_of_cleanup_policies_does_not_matter_and_a_list_is_quoted() -> None:
     seen = VIEW["ett.jobs"]
     assert not codes({"ett.jobs": seen._replace(configs={**seen.configs, "cleanup.policy": "delete,compact"})})
-    wrong = check({"ett.jobs": seen._replace(configs={**seen.configs, "cleanup.policy": "delete"})}, [spec for spec in PLAN if spec.name == "ett.jobs"])
+    jobs = [spec for spec in PLAN if spec.name == "ett.jobs"]
+    wrong = check({"ett.jobs": seen._replace(configs={**seen.configs, "cleanup.policy": "delete"})}, jobs)
     assert wrong[0].fix.endswith("cleanup.policy=[compact,delete]")
 
 

@@ -1,10 +1,9 @@
 """What a worker tells of the jobs of one partition, and what it should tell."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, Final
 
-from ettwatch_core import JobState, Publication, Rules, apply, snapshot
+from ettwatch_core import JobState, Publication, Rules, Settled, Verdict, apply, settle, snapshot
 from ettwatch_schemas import (
     Event,
     PhaseKey,
@@ -19,13 +18,15 @@ from support.readers import Message, Reader, messages
 SECOND: Final = 1_000_000
 
 
-def fold(job: str, counted: Iterable[Event], rules: Rules, clock_us: int | None) -> Truth:
-    """What is true of a job by a fold of its events, nothing settled, at some clock."""
-    free = replace(rules, lateness=None)
+def fold(job: str, records: Iterable[Iterable[Event]], rules: Rules, clock_us: int | None) -> Truth:
+    """What is true of a job at some clock by one fold of all its records, in their order."""
     state = JobState(job)
-    for event in counted:
-        apply(state, event, free)
-    return should_be(snapshot(state, free, clock_us))
+    finals: list[Settled] = []
+    for record in records:
+        verdicts = {apply(state, event, rules) for event in record}
+        if verdicts & {Verdict.ACCEPTED, Verdict.CONFLICT} and (settled := settle(state, rules)) is not None:
+            finals.append(settled)
+    return should_be(snapshot(state, rules, clock_us), finals)
 
 
 def clock_of(summary_version: int) -> int:
@@ -55,10 +56,10 @@ class Readers:
         for key, row in _rows(*message):
             assert self._said.setdefault((job, message[0], *key), row) == row, f"two contents of one version: {key}"
 
-    def check(self, job: str, counted: Iterable[Event], rules: Rules) -> Truth:
+    def check(self, job: str, records: Iterable[Iterable[Event]], rules: Rules) -> Truth:
         """Compare with a fold at the same clock; return what is true."""
         found = self.jobs[job].truth()
-        assert found == fold(job, counted, rules, clock_of(found.summary.version))
+        assert found == fold(job, records, rules, clock_of(found.summary.version))
         return found
 
 

@@ -171,6 +171,8 @@ class Worker:
             self.queue.clear()
         for partition in partitions:
             await self.somewhere()
+            if self.sim.kafka.generation != generation:
+                return
             self.parts[partition] = self.sim.kafka.state(partition)
             # The streams resume before they are sought to what was committed.
             self.positions[partition] = max(0, self.sim.kafka.committed.get(partition, 0) + rng.choice((0, 0, -3)))

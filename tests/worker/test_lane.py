@@ -242,7 +242,7 @@ def test_a_state_that_is_packed_away_is_unpacked_when_it_is_needed() -> None:
         event("attempt_started", 1),
         event("training_started", 60, position=0),
     ]
-    desk.readers.check("job", [*counted, step(90), step(91)], RULES)
+    desk.readers.check("job", [counted, [step(90)], [step(91)]], RULES)
 
 
 def test_those_that_speak_least_are_packed_away_first() -> None:
@@ -306,7 +306,7 @@ def test_what_became_final_is_told_before_the_state_without_it_is_stored() -> No
         assert desk.take(4 * 3600, each) == [Answer.TAKEN]
         desk.flush(4 * 3600, behind=True, go_on=lambda: False)
     desk.flush(5 * 3600)
-    readers.check("job", told, policy.rules)
+    readers.check("job", [[each] for each in told], policy.rules)
 
 
 def test_what_an_owner_before_told_of_the_past_is_set_right() -> None:
@@ -325,7 +325,7 @@ def test_what_an_owner_before_told_of_the_past_is_set_right() -> None:
         again.flush(5 * 3600, behind=True)
     again.flush(5 * 3600 + 1)
     assert again.status() == "failed"
-    again.readers.check("job", told, RULES)
+    again.readers.check("job", [[each] for each in told], RULES)
 
 
 def test_late_events_and_those_told_before() -> None:

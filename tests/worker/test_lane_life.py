@@ -101,14 +101,12 @@ class World:
         for _ in range(3):
             self.now += 61 * SECOND
             self.flush(crashes=False)
-        counted: dict[str, list[Event]] = {}
+        counted: dict[str, list[list[Event]]] = {}
         for offset, (job, events) in enumerate(self.records):
-            answers = self.answers[offset]
-            counted.setdefault(job, []).extend(
-                event for event, answer in zip(events, answers, strict=True) if answer is Answer.TAKEN
-            )
-        for job, events in counted.items():
-            truth = self.readers.check(job, events, self.policy.rules)
+            told = zip(events, self.answers[offset], strict=True)
+            counted.setdefault(job, []).append([event for event, answer in told if answer is not Answer.EXPIRED])
+        for job, records in counted.items():
+            truth = self.readers.check(job, records, self.policy.rules)
             if truth.summary.status in ("starting", "training", "recovering", "pending", "silent"):
                 assert self.now - clock_of(truth.summary.version) < 62 * SECOND, "it is kept up to date"
 
