@@ -225,11 +225,9 @@ class Engine:
 
     def _collect(self) -> tuple[list[Out], dict[int, list[Write]]]:
         """Gather what is to be sent. All at one moment: nothing is folded meanwhile."""
-        until_s = self._monotonic() + _PUBLISH_S
+        end_s = self._monotonic() + _PUBLISH_S
         behind = {partition: self._behind(partition) for partition in self._lanes}
-        told = collect(
-            self._names, self._inbox, self._lanes, behind, self._clock(), lambda: self._monotonic() < until_s
-        )
+        told = collect(self._names, self._inbox, self._lanes, behind, self._clock(), lambda: self._monotonic() < end_s)
         self._metrics.published.inc(told.publications)
         return told.outs, told.writes
 
