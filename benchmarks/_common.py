@@ -24,6 +24,14 @@ def machine() -> dict[str, Any]:
     return {"cpu": cpu, "cores": os.cpu_count(), "system": platform.system(), "python": platform.python_version()}
 
 
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.2f}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
 def save(name: str, results: dict[str, Any], limits: dict[str, bool] | None = None) -> None:
     """Print the figures and write benchmarks/results/NAME.json."""
     body = {
@@ -41,8 +49,7 @@ def save(name: str, results: dict[str, Any], limits: dict[str, bool] | None = No
         print(f"\n{group}")
         rows = figures.items() if isinstance(figures, dict) else [("", figures)]
         for key, value in rows:
-            shown = f"{value:,.2f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else value
-            print(f"  {key:<32}{shown:>18}")
+            print(f"  {key:<32}{_shown(value):>18}")
     if limits:
         print("\nlimits")
         for text, held in limits.items():

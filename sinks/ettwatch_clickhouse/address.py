@@ -75,6 +75,8 @@ class Address:
         whole = not parts.query and not parts.fragment
         if not port or not parts.hostname or parts.scheme not in _PORTS or not whole:
             raise _malformed(url)
+        if "/" in database:
+            raise _malformed(url)
         if not re.fullmatch(r"[A-Za-z_]\w{0,63}", database, re.ASCII):
             raise StoreError(f"{database!r} is no name of a database; it is made of letters, digits and _")
         if ca is not None and parts.scheme != "https":

@@ -77,7 +77,7 @@ class Inbox:
         letters = []
         for event, index, answer in zip(taken.events, taken.indexes, answers, strict=True):
             if answer is Answer.TAKEN:
-                counted.append(event)
+                counted.append(index)
             elif answer is Answer.DUPLICATE:
                 self._duplicates += 1
             else:

@@ -6,7 +6,8 @@ from typing import Final, NamedTuple
 
 from aiokafka.partitioner import murmur2
 
-from ettwatch_schemas import DeadLetter, DecodeError, Event, decode_message, encode_event
+from ettwatch_schemas import DeadLetter, DecodeError, Event, decode_message
+from ettwatch_schemas.scan import split_array
 
 __all__ = ["AHEAD_US", "Origin", "Taken", "accepted_lines", "few", "is_home", "late_letter", "misplaced", "read"]
 
@@ -108,21 +109,24 @@ def late_letter(origin: Origin, code: str, event: Event, index: int | None) -> D
     return _letter(origin, code, reason, fix, index=index, field="ts", job=event.job)
 
 
-def accepted_lines(origin: Origin, taken: Taken, counted: Sequence[Event]) -> list[bytes]:
-    """Return the events that count as lines of the accepted topic: as they were told, where all of them count."""
+def accepted_lines(origin: Origin, taken: Taken, counted: Sequence[int | None]) -> list[bytes]:
+    """Return the events that count as lines of the accepted topic, each as it was told.
+
+    An event that is taken in once more after a crash, alone or with others, has the same text.
+
+    Args:
+        origin: The record.
+        taken: What it holds.
+        counted: The indexes of the events that count.
+    """
     value = origin.value
     assert value is not None
+    # Line breaks in JSON are nothing but space.
+    line = value if b"\n" not in value and b"\r" not in value else value.translate(_ONE_LINE)
     if not taken.letters and len(counted) == len(taken.events):
-        # Line breaks in JSON are nothing but space.
-        return [value if b"\n" not in value and b"\r" not in value else value.translate(_ONE_LINE)]
-    return [_line(event) for event in counted]
-
-
-def _line(event: Event) -> bytes:
-    try:
-        return encode_event(event)
-    except ValueError:  # with its defaults it is too large
-        return event.model_dump_json(exclude_unset=True).encode()
+        return [line]
+    items = split_array(line.decode())
+    return [items[index or 0].encode() for index in counted]
 
 
 def few(letters: list[DeadLetter]) -> list[DeadLetter]:
