@@ -54,8 +54,6 @@ def configure(form: str | None = None, level: str | int = "info", stream: TextIO
     root.setLevel(number)
     for name in _CHATTY:
         logging.getLogger(name).setLevel(max(number, logging.WARNING))
-    for name in _DOUBLED:
-        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 class _Handler(logging.StreamHandler[TextIO]):
@@ -65,7 +63,10 @@ class _Handler(logging.StreamHandler[TextIO]):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Tell whether to write a record: clients of a broker that is away say the same many times a second."""
-        if record.name.partition(".")[0] not in _CHATTY or record.levelno >= logging.ERROR:
+        package = record.name.partition(".")[0]
+        if package in _DOUBLED:
+            return False
+        if package not in _CHATTY or record.levelno >= logging.ERROR:
             return True
         kind = record.name, str(record.msg)
         if record.created - self._said.get(kind, 0.0) < _AGAIN_S:

@@ -76,8 +76,9 @@ class Worker:
         self.sim.crashes += 1
 
     async def somewhere(self) -> None:
-        """An await, long or short."""
-        await self.pause(self.sim.rng.choice((0.0, 0.0, 0.01, 0.3)))
+        """An await, short or long; very long where the whole process stands still and does not know of it."""
+        stands = self.zombie and self.sim.chance(0.1)
+        await self.pause(20.0 if stands else self.sim.rng.choice((0.0, 0.0, 0.01, 0.3)))
 
     # The sender
 
