@@ -8,7 +8,7 @@ import pytest
 
 from support.kafka import PASSWORD, USER, Cluster
 
-ETTWATCH = Path(sys.executable).with_name("ettwatch")
+ETTWATCH = str(Path(sys.executable).with_name("ettwatch"))
 
 
 def refused(*options: str, **env: str) -> str:
