@@ -8,6 +8,7 @@ and the page says so. --check writes nothing, and exits 1 if the page is not wha
 
 import json
 import math
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +26,7 @@ class Figure(NamedTuple):
     """One figure that is measured.
 
     Attributes:
-        path: Where it stands below "results" in pipeline.json.
+        path: Where it stands below "results" in pipeline.json; figures may be multiplied and divided.
         assumed: What is taken until it is measured there.
         meaning: What it says, with its unit.
     """
@@ -36,15 +37,23 @@ class Figure(NamedTuple):
 
 
 FIGURES: Final[Mapping[str, Figure]] = {
-    "worker_rate": Figure("single.events_per_s", 5_000, "events a second through one worker, one event a message"),
-    "batched_rate": Figure("batched.events_per_s", 50_000, "events a second through one worker, fifty in a message"),
-    "sink_rate": Figure("sink.rows_per_s", 10_000, "rows a second through one sink into ClickHouse"),
-    "event_bytes": Figure("load.event_bytes", 300, "bytes of an event on the wire"),
-    "state_factor": Figure("changelog.bytes_per_event_byte", 3, "bytes of the changelog for each byte of events"),
-    "result_factor": Figure("single.out_bytes_per_event_byte", 4, "bytes of results for each byte of events"),
-    "memory_job": Figure("memory.bytes_per_live_job", 8_192, "bytes of a worker's memory for each live job, RocksDB"),
-    "state_job": Figure("memory.state_bytes_per_live_job", 49_152, "bytes of stored state for each live job"),
-    "recovery": Figure("recovery.seconds", 30, "seconds until a worker has read the state of 20,000 live jobs"),
+    "worker_rate": Figure("singles.worker_events_per_s", 5_000, "events a second, one worker, one event a message"),
+    "batched_rate": Figure("arrays.worker_events_per_s", 50_000, "events a second, one worker, fifty in a message"),
+    "sink_rate": Figure("singles.rows_events_per_s", 10_000, "events a second through a worker and a sink, to rows"),
+    "event_bytes": Figure("singles.event_bytes/singles.events", 300, "bytes of an event on the wire"),
+    "state_factor": Figure("writes.changelog_bytes_per_event_byte", 3, "changelog bytes for each byte of events"),
+    "result_factor": Figure("writes.result_bytes_per_event_byte", 4, "bytes of results for each byte of events"),
+    "memory_job": Figure(
+        "recovery.rocksdb_resident_per_job_later_kib*1024",
+        8_192,
+        "bytes of a worker's memory for each live job, RocksDB",
+    ),
+    "state_job": Figure(
+        "recovery.rocksdb_changelog_mib*1048576/recovery.rocksdb_live_jobs",
+        36_000,
+        "bytes of stored state for each live job",
+    ),
+    "recovery": Figure("recovery.rocksdb_ready_s", 30, "seconds until a worker has read the state of 20,000 live jobs"),
     "row_bytes": Figure("clickhouse.bytes_per_event", 120, "bytes on ClickHouse's disk for each event, all tables"),
 }
 
@@ -98,10 +107,21 @@ def figures(results: Mapping[str, Any]) -> dict[str, tuple[float, bool]]:
 
 
 def _found(results: Mapping[str, Any], figure: Figure) -> tuple[float, bool]:
+    value = 1.0
+    for part in re.findall(r"[*/]?[^*/]+", figure.path):
+        term = part.lstrip("*/")
+        number = float(term) if term.isdecimal() else _at(results, term)
+        if number is None:
+            return figure.assumed, False
+        value = value / number if part[0] == "/" else value * number
+    return value, True
+
+
+def _at(results: Mapping[str, Any], path: str) -> float | None:
     place: Any = results
-    for part in figure.path.split("."):
+    for part in path.split("."):
         place = place.get(part) if isinstance(place, Mapping) else None
-    return (float(place), True) if isinstance(place, int | float) else (figure.assumed, False)
+    return float(place) if isinstance(place, int | float) and place else None
 
 
 def need(gpus: int, figure: Mapping[str, float], load: Load = Load()) -> Need:  # noqa: B008 (a constant)

@@ -30,7 +30,7 @@ def test_the_page_is_what_the_script_writes(sizing: ModuleType) -> None:
 def test_a_page_that_is_out_of_date_is_seen(
     sizing: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    results = {"results": {"single": {"events_per_s": 12_345}}}
+    results = {"results": {"singles": {"worker_events_per_s": 12_345}}}
     (tmp_path / "pipeline.json").write_text(json.dumps(results))
     monkeypatch.setattr(sizing, "RESULTS", tmp_path / "pipeline.json")
     assert sizing.main(["--check"]) == 1
@@ -38,10 +38,10 @@ def test_a_page_that_is_out_of_date_is_seen(
 
 
 def test_a_measured_figure_takes_the_place_of_the_assumed_one(sizing: ModuleType) -> None:
-    found = sizing.figures({"single": {"events_per_s": 12_345}})
+    found = sizing.figures({"singles": {"worker_events_per_s": 12_345}})
     assert found["worker_rate"] == (12_345.0, True)
     assert found["memory_job"] == (8_192, False)
-    table = sizing.tables({"single": {"events_per_s": 12_345}})["figures"]
+    table = sizing.tables({"singles": {"worker_events_per_s": 12_345}})["figures"]
     assert "| `worker_rate` | 12,345 | measured |" in table
     assert "| `memory_job` | 8,192 | assumed |" in table
 
