@@ -80,8 +80,8 @@ async def a_fleet_and_workers(seed: int, faults: Faults | None = None) -> Sim:
     while not feeding.done():
         await sim.rebalance()
         for _ in range(rng.randint(1, 5)):
-            await asyncio.sleep(rng.choice((0.5, 2.0, 12.0)))
-            if sim.chance(0.3):
+            await asyncio.sleep(rng.choice((0.5, 2.0, 6.0)))
+            if sim.chance(0.5):
                 sim.disturb()
     await feeding
     sim.calm()
