@@ -6,7 +6,7 @@ import time
 from random import Random
 from typing import Final
 
-from _pipeline_load import EVERY_US, HEAD, Record, interleaved, line, now_us, preload, producer, progress
+from _pipeline_load import HEAD, Record, interleaved, line, now_us, preload, producer, progress
 from _pipeline_run import children_cpu, pipeline
 from ettwatch_clickhouse import Store
 from support.kafka import Cluster
@@ -30,13 +30,13 @@ def _watched(number: int) -> str:
 class _Sender(threading.Thread):
     """Sends at a rate: reports of many jobs, boundaries among them, and boundaries of the watched jobs."""
 
-    def __init__(self, bootstrap: str, topic: str, rate: int, seconds: float) -> None:
+    def __init__(self, bootstrap: str, topic: str, rate: int, jobs: int, seconds: float) -> None:
         super().__init__(daemon=True)
         self._producer = producer(bootstrap, linger_ms=5)
         self._topic = topic
         self._rate = rate
         self._seconds = seconds
-        self.jobs = rate * EVERY_US // 1_000_000
+        self.jobs = jobs
         self.sent: dict[tuple[str, int], float] = {}
         self.late_s = 0.0
         self.count = 0
@@ -125,10 +125,10 @@ class _Reader(threading.Thread):
             known[str(job)] = max(known[str(job)], count - before)
 
 
-def delays(cluster: Cluster, prefix: str, rate: int, seconds: float, workers: int = 1) -> dict[str, float]:
-    """Measure at a rate (events/s) for some seconds, after all jobs have begun."""
+def delays(cluster: Cluster, prefix: str, rate: int, live: int, seconds: float, workers: int = 1) -> dict[str, float]:
+    """Measure at a rate (events/s, of all jobs together) for some seconds, after all jobs have begun."""
     with pipeline(cluster.bootstrap, prefix, workers=workers, sinks=1) as made:
-        sender = _Sender(cluster.bootstrap, made.names.events, rate, seconds)
+        sender = _Sender(cluster.bootstrap, made.names.events, rate, live, seconds)
         heads: list[Record] = list(interleaved(sender.jobs, 0, now_us()))
         for key, value in interleaved(_WATCHED, 0, now_us(), "watched"):
             heads.append((key.replace(b"watched-0000", b"watched-"), value.replace(b"watched-0000", b"watched-")))

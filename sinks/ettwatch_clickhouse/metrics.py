@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
 __all__ = ["SinkMetrics"]
 
@@ -50,6 +50,8 @@ class SinkMetrics:
     partitions: Gauge = field(init=False)
 
     def __post_init__(self) -> None:
+        ProcessCollector(registry=self.registry)
+
         def counter(name: str, meaning: str, *labels: str) -> Counter:
             return Counter(f"ettwatch_sink_{name}", meaning, labels, registry=self.registry)
 

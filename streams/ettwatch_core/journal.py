@@ -18,7 +18,7 @@ from ettwatch_core.state import JobState, id_hash
 __all__ = ["grow", "tail"]
 
 FORMAT: Final = 1
-_LONG: Final = 512
+_LONG: Final = 8_192
 """Bytes from which on compression is worth its time: about five records."""
 _HEAD: Final = 5
 

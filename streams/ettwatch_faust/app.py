@@ -57,6 +57,9 @@ class WorkerApp(faust.App):
     settings: WorkerSettings
     stopped_by: BaseException | None = None
 
+    def _create_directories(self) -> None:
+        """Make no folder: the RocksDB store makes those that it needs, and in memory none is needed."""
+
     def _new_transport(self) -> BatchTransport:
         return BatchTransport(self.conf.broker_consumer, self)
 

@@ -187,7 +187,8 @@ class Lane:
             live = self._live.get(job) or self._wake(job)
             assert live is not None
             self._waiting.pop(job, None)
-            final = STATUSES[entry.status] in CLOSED
+            if final := STATUSES[entry.status] in CLOSED:
+                live.published.start_over()  # its last word is whole: it also corrects what stale owners told late
             out.append(self._publish(live, now_us, now_us))
             if final and entry.due_us and entry.due_us <= now_us:
                 self._drop(job, live, now_us)

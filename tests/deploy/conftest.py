@@ -155,7 +155,7 @@ def compose() -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def registered() -> dict[str, tuple[str, ...]]:
     """Every metric that the workers and the sink have, as Prometheus sees its samples, with its labels."""
-    from prometheus_client import Counter, Histogram
+    from prometheus_client import Counter, Histogram, ProcessCollector
 
     from ettwatch_clickhouse.metrics import SinkMetrics
     from ettwatch_faust.metrics import Metrics
@@ -163,6 +163,8 @@ def registered() -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for registry in (Metrics().registry, SinkMetrics().registry):
         for metric in {*registry._collector_to_names}:
+            if isinstance(metric, ProcessCollector):
+                continue  # process_resident_memory_bytes and the like, which Prometheus documents
             name, labels = metric._name, tuple(metric._labelnames)  # type: ignore[attr-defined]
             if isinstance(metric, Counter):
                 found[f"{name}_total"] = labels

@@ -1,6 +1,6 @@
 """What a worker tells of the jobs of one partition, and what it should tell."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from ettwatch_core import JobState, Publication, Rules, Settled, Verdict, apply, settle, snapshot
@@ -56,11 +56,39 @@ class Readers:
         for key, row in _rows(*message):
             assert self._said.setdefault((job, message[0], *key), row) == row, f"two contents of one version: {key}"
 
+    def pass_over_what_came_after_its_time(self) -> None:
+        """Read jobs anew by version of which something came behind a whole publication that is newer.
+
+        A worker that stood still while it sent may tell of rows that its successor never had. They stay until the
+        successor's last word on the job.
+        """
+        whole: dict[tuple[str, str], int] = {}
+        disturbed: set[str] = set()
+        for job, (kind, data) in self.told:
+            if kind != "jobs":
+                update = _DECODE[kind](data)
+                if update.version < whole.get((job, kind), 0):
+                    disturbed.add(job)
+                if update.whole:
+                    whole[job, kind] = max(update.version, whole.get((job, kind), 0))
+        for job in disturbed:
+            mine = [message for name, message in self.told if name == job]
+            self.jobs[job] = Reader()
+            self.jobs[job].take(sorted(mine, key=lambda message: _DECODE[message[0]](message[1]).version))
+
     def check(self, job: str, records: Iterable[Iterable[Event]], rules: Rules) -> Truth:
         """Compare with a fold at the same clock; return what is true."""
         found = self.jobs[job].truth()
         assert found == fold(job, records, rules, clock_of(found.summary.version))
         return found
+
+
+_DECODE: Final[dict[str, Callable[[bytes], Any]]] = {
+    "jobs": decode_summary,
+    "attempts": decode_attempts,
+    "phases": decode_phases,
+    "segments": decode_segments,
+}
 
 
 def _rows(kind: str, data: bytes) -> list[tuple[tuple[Any, ...], Any]]:

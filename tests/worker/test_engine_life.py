@@ -135,6 +135,7 @@ def check(sim: Sim, feed: Feed) -> None:
     assert {decode_event(line).job for line in accepted - wanted} <= torn
     readers = published(kafka)
     assert readers.jobs.keys() == told.keys()
+    readers.pass_over_what_came_after_its_time()
     for job in told.keys() - torn:
         truth = readers.check(job, told[job], sim.policy.rules)
         if truth.summary.status in ("starting", "training", "recovering", "pending", "silent"):

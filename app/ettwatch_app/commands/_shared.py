@@ -2,6 +2,7 @@
 
 import errno
 import functools
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -69,6 +70,11 @@ def ends_cleanly(command: Callable[P, R]) -> Callable[P, R]:
         return result
 
     return guarded
+
+
+def seldom() -> None:
+    """Have Python look for cyclic garbage seldom, as a process needs it that holds millions of small tuples."""
+    gc.set_threshold(100_000, 50, 50)
 
 
 def data_option(command: Command) -> Command:

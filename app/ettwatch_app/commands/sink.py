@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ettwatch_app.commands._shared import Refused, ends_cleanly
+from ettwatch_app.commands._shared import Refused, ends_cleanly, seldom
 from ettwatch_app.sink.settings import DEFAULT_WEB, SETTINGS, Limits, SinkSettings
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ def sink(
         raise Refused(str(error)) from None
     from ettwatch_app.sink.start import CannotBegin, run_sink
 
+    seldom()
     try:
         run_sink(settings, _stop_by_signal())
     except CannotBegin as error:

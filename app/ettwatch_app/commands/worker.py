@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from ettwatch_app.commands._shared import DONE, SOME_REJECTED, Refused, ends_cleanly
+from ettwatch_app.commands._shared import DONE, SOME_REJECTED, Refused, ends_cleanly, seldom
 
 if TYPE_CHECKING:
     from ettwatch_faust.app import WorkerApp
@@ -60,6 +60,7 @@ def worker(**told: Any) -> None:
         raise Refused(str(error)) from None
     from ettwatch_faust.app import make_app
 
+    seldom()
     _run(make_app(settings))
 
 

@@ -4,14 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from ettwatch_app.sink.plain import NotPlain, plain_rows
 from ettwatch_clickhouse.fits import check_fits
 from ettwatch_clickhouse.rows import Row, event_row
 from ettwatch_schemas import (
-    DecodeError,
     Update,
     UpdateError,
     decode_attempts,
-    decode_event,
     decode_message,
     decode_phases,
     decode_segments,
@@ -84,18 +83,17 @@ def _accepted(value: bytes, received: int) -> Content:
     """Take in lines of events. Workers pass on each event once, so that no second spelling of it has to be known."""
     content = Content()
     for number, line in enumerate(value.split(b"\n")):
-        if line[:1] == b"{":
-            try:
-                content.events.append(event_row(decode_event(line), line, received, known=True))
-            except DecodeError as error:
-                content.bad.append(Bad(BAD_ACCEPTED, str(error), number))
-        elif line.strip():
-            _array(content, number, line, received)
+        try:
+            content.events.extend(plain_rows(line, received))
+        except NotPlain:
+            _slowly(content, number, line, received)
     return content
 
 
-def _array(content: Content, number: int, line: bytes, received: int) -> None:
-    """Take in the events of a line that is an array of them; each is stored as it was told."""
+def _slowly(content: Content, number: int, line: bytes, received: int) -> None:
+    """Take in the events of a line that needs a closer look; each is stored as it was told."""
+    if not line.strip():
+        return
     decoded = decode_message(line)
     content.bad.extend(Bad(BAD_ACCEPTED, str(error), number) for error in decoded.errors)
     if not decoded.events:
