@@ -10,7 +10,7 @@ from ettwatch_faust.sender import Out
 from ettwatch_faust.shelf import Write
 from ettwatch_faust.topics import Names
 
-__all__ = ["Told", "collect"]
+__all__ = ["Told", "collect", "in_turn"]
 
 
 class Told(NamedTuple):
@@ -34,16 +34,18 @@ def collect(
     behind: Mapping[int, bool],
     now_us: int,
     go_on: Callable[[], bool],
+    quietly: Callable[[], bool],
 ) -> Told:
     """Gather what is to be sent.
 
     Args:
         names: The topics.
         inbox: What was taken in.
-        lanes: The jobs, by partition.
+        lanes: The jobs, by partition; those first have their turn first.
         behind: Of which partitions more waits to be read.
         now_us: The clock.
         go_on: Asked before each publication; what is left over waits for the next flush.
+        quietly: Asked instead before one that could well wait.
     """
     outs: list[Out] = []
     writes: dict[int, list[Write]] = {}
@@ -52,11 +54,18 @@ def collect(
         outs += outputs.accepted(names, partition, lines)
     outs += outputs.letters(names, inbox.letters)
     for partition, lane in lanes.items():
-        publications = [] if behind[partition] else lane.tick(now_us, go_on)
-        publications += lane.publish(now_us, behind=behind[partition], go_on=go_on)
+        publications = [] if behind[partition] else lane.tick(now_us, quietly)
+        publications += lane.publish(now_us, behind=behind[partition], go_on=go_on, quietly=quietly)
         for publication in publications:
             outs += outputs.publication(names, partition, publication)
         count += len(publications)
         if some := lane.writes(now_us):
             writes[partition] = some
     return Told(outs, writes, count)
+
+
+def in_turn(lanes: Mapping[int, Lane], turn: int) -> dict[int, Lane]:
+    """Return the lanes, with each turn another one first: where time does not suffice for all, each has its share."""
+    order = [*lanes]
+    at = turn % max(1, len(order))
+    return {partition: lanes[partition] for partition in order[at:] + order[:at]}

@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from ettwatch_faust.collect import collect
+from ettwatch_faust.collect import collect, in_turn
 from ettwatch_faust.evict import evict
 from ettwatch_faust.inbox import Inbox
 from ettwatch_faust.lane import Lane
@@ -29,6 +29,7 @@ __all__ = ["Engine"]
 
 _LOG: Final = logging.getLogger(__name__)
 _PUBLISH_S: Final = 0.35
+_QUIET_S: Final = 0.12
 _EVICT_EVERY_S: Final = 5.0
 
 
@@ -85,6 +86,7 @@ class Engine:
         self._flushing = asyncio.Lock()
         self._term = 0  # rises whenever partitions are taken away
         self._evict_s = 0.0
+        self._turn = 0
         self._joined = False
         self._trouble: str | None = None
 
@@ -225,9 +227,13 @@ class Engine:
 
     def _collect(self) -> tuple[list[Out], dict[int, list[Write]]]:
         """Gather what is to be sent. All at one moment: nothing is folded meanwhile."""
-        end_s = self._monotonic() + _PUBLISH_S
+        begun_s, now = self._monotonic(), self._monotonic
         behind = {partition: self._behind(partition) for partition in self._lanes}
-        told = collect(self._names, self._inbox, self._lanes, behind, self._clock(), lambda: self._monotonic() < end_s)
+        self._turn += 1
+        told = collect(
+            *(self._names, self._inbox, in_turn(self._lanes, self._turn), behind, self._clock()),
+            *(lambda: now() - begun_s < _PUBLISH_S, lambda: now() - begun_s < _QUIET_S),
+        )
         self._metrics.published.inc(told.publications)
         return told.outs, told.writes
 

@@ -139,7 +139,9 @@ class Lane:
 
     # Publishing
 
-    def publish(self, now_us: int, *, behind: bool, go_on: Callable[[], bool]) -> list[Publication]:
+    def publish(
+        self, now_us: int, *, behind: bool, go_on: Callable[[], bool], quietly: Callable[[], bool] | None = None
+    ) -> list[Publication]:
         """Return what has to be told of jobs that had events.
 
         Args:
@@ -147,13 +149,15 @@ class Lane:
             behind: More events of this partition wait to be read: the jobs' clock is their newest event, so that
                 nobody is called silent for what is only unread.
             go_on: Asked before each job; what is left over is told next time.
+            quietly: Asked instead before a job that only made progress.
         """
         self._catch_up(behind=behind)
         out: list[Publication] = []
         ready = [(live.rank, job) for job, live in self._waiting.items() if now_us >= self._ready_us(live, behind)]
         for _, job in sorted(ready, key=lambda each: each[0]):
             live = self._waiting[job]
-            if not live.settled and not go_on():
+            asked = go_on if live.urgent or quietly is None else quietly
+            if not live.settled and not asked():
                 break
             del self._waiting[job]
             out.append(self._publish(live, now_us, None if behind else now_us))

@@ -46,7 +46,7 @@ class Policy:
     rules: Rules
     pace: Pace
     publish_us: int = 30 * _SECOND
-    behind_us: int = 10 * _SECOND
+    behind_us: int = 30 * _SECOND
     forget_us: int = 30 * 86_400 * _SECOND
 
 
