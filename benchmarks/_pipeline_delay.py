@@ -18,7 +18,7 @@ _WATCHED: Final = 16
 """Jobs whose events are followed to their rows."""
 
 _WATCHED_PER_S: Final = 2.5
-_LOOK_S: Final = 0.04
+_LOOK_S: Final = 0.2
 _BOUNDARY: Final = 0.05
 """Share of events that are boundaries: begin or end of a phase."""
 
