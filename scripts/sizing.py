@@ -42,18 +42,19 @@ FIGURES: Final[Mapping[str, Figure]] = {
     "sink_rate": Figure("singles.rows_events_per_s", 10_000, "events a second through a worker and a sink, to rows"),
     "event_bytes": Figure("singles.event_bytes/singles.events", 300, "bytes of an event on the wire"),
     "state_factor": Figure("writes.changelog_bytes_per_event_byte", 3, "changelog bytes for each byte of events"),
-    "result_factor": Figure("writes.result_bytes_per_event_byte", 4, "bytes of results for each byte of events"),
+    "result_factor": Figure("writes.result_bytes_per_event_byte/2", 4, "bytes of results for each byte of events"),
     "memory_job": Figure(
         "recovery.rocksdb_resident_per_job_later_kib*1024",
         8_192,
         "bytes of a worker's memory for each live job, RocksDB",
     ),
-    "state_job": Figure(
-        "recovery.rocksdb_changelog_mib*1048576/recovery.rocksdb_live_jobs",
-        36_000,
-        "bytes of stored state for each live job",
+    "state_job": Figure("core.state_bytes", 36_000, "bytes of stored state of a job that reports every 15 s"),
+    "recovery": Figure("recovery.rocksdb_ready_s", 30, "seconds until a worker is ready, 20,000 live jobs"),
+    "read_rate": Figure(
+        "recovery.rocksdb_changelog_mib*1048576/recovery.rocksdb_of_that_reading_state_s",
+        5e7,
+        "bytes of state read a second",
     ),
-    "recovery": Figure("recovery.rocksdb_ready_s", 30, "seconds until a worker has read the state of 20,000 live jobs"),
     "row_bytes": Figure("clickhouse.bytes_per_event", 120, "bytes on ClickHouse's disk for each event, all tables"),
 }
 
@@ -137,9 +138,9 @@ def need(gpus: int, figure: Mapping[str, float], load: Load = Load()) -> Need:  
         rate=rate,
         workers=workers,
         partitions=max(12, 1 << math.ceil(math.log2(workers * 4))),
-        worker_memory=0.5 * GIB + jobs / workers * figure["memory_job"],
+        worker_memory=1.5 * GIB + jobs / workers * figure["memory_job"],
         worker_disk=10 * jobs / workers * figure["state_job"],
-        recovery_s=figure["recovery"] * jobs / workers / 20_000,
+        recovery_s=figure["recovery"] + jobs / workers * figure["state_job"] / figure["read_rate"],
         sinks=max(1, math.ceil(load.peak * rate * 2 / figure["sink_rate"])),
         kafka_rate=bytes_s * (2 + figure["result_factor"] + figure["state_factor"]),
         kafka_disk=load.copies * (kept + 3 * jobs * figure["state_job"]),
