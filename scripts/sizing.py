@@ -48,7 +48,7 @@ FIGURES: Final[Mapping[str, Figure]] = {
         8_192,
         "bytes of a worker's memory for each live job, RocksDB",
     ),
-    "state_job": Figure("core.state_bytes", 36_000, "bytes of stored state of a job that reports every 15 s"),
+    "state_job": Figure("core.state_bytes", 45_000, "bytes of stored state of a job that reports every 15 s"),
     "recovery": Figure("recovery.rocksdb_ready_s", 30, "seconds until a worker is ready, 20,000 live jobs"),
     "read_rate": Figure(
         "recovery.rocksdb_changelog_mib*1048576/recovery.rocksdb_of_that_reading_state_s",

@@ -7,7 +7,12 @@ from ettwatch_core.gaps import Spent, share
 
 __all__ = ["KEPT", "thin", "unsaved"]
 
-NEWEST: Final = 500
+NEWEST: Final = 2_000
+"""Settled reports (the newest) at which it stays exact: eight hours of one every 15 s."""
+
+SPARE: Final = 500
+"""So many more may wait before the list is made shorter."""
+
 KEPT: Final = 128
 """Durable positions (the newest) at which a settled attempt's spending stays exact."""
 
@@ -36,7 +41,7 @@ def thin(spent: Sequence[Spent], durables: Sequence[int]) -> list[Spent]:
         spent: In time order.
         durables: Positions of durable checkpoints; the newest :data:`KEPT` stay exact.
     """
-    if len(spent) <= 2 * NEWEST:
+    if len(spent) <= NEWEST + SPARE:
         return list(spent)
     exact = sorted(durables)[-KEPT:]
     out: list[Spent] = []

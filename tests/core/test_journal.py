@@ -361,7 +361,7 @@ def test_a_deep_state_is_small() -> None:
         apply(state, event, rules)
         settle(state, rules)
     assert state.carry is not None
-    assert len(dump(state)) < 20 * len(state.records)
+    assert len(dump(state)) < 16 * (len(state.records) + len(state.carry.spent))
 
 
 def test_what_was_settled_is_read_from_form_1() -> None:
