@@ -115,7 +115,9 @@ def test_what_is_safe_is_committed_before_the_partitions_are_given_away(kafka: s
     thread = threading.Thread(target=join)
     thread.start()
     try:
-        assert until(lambda: first.told[:3] == [20, "revoked", 10] and joined.is_set(), lambda: source.read(SHORT))
+        # On a slow machine there may be other changes before.
+        assert until(lambda: 10 in first.told and joined.is_set(), lambda: source.read(SHORT))
+        assert "revoked" in first.told[: first.told.index(10)]
         assert until(lambda: first.committed[:1] == [{here: 7}], lambda: source.read(SHORT))
     finally:
         thread.join(30)
