@@ -6,6 +6,7 @@ usage: _plain_faust.py BOOTSTRAP TOPIC RECORDS PARTITIONS [--bare]
 import asyncio
 import os
 import sys
+import tempfile
 import time
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ def main() -> None:
         topic_partitions=int(partitions),
         topic_disable_leader=True,
         broker_max_poll_records=500,
+        datadir=tempfile.gettempdir(),
         web_enabled=False,
     )
     counts = app.Table("counts", partitions=int(partitions), key_type=bytes, value_type=bytes)
