@@ -28,8 +28,17 @@ BUILT: Final[Mapping[str, str]] = {
 }
 PACKED: Final[Mapping[str, str]] = {"promtool": "prometheus", "amtool": "prometheus-alertmanager"}
 
+BUILD_S: Final = 1_800
+"""The first test that needs a tool may wait until it is built."""
+
 Tool = Callable[..., "subprocess.CompletedProcess[str]"]
 Render = Callable[..., list[dict[str, Any]]]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.timeout(BUILD_S))
 
 
 def cache() -> Path:
