@@ -19,7 +19,7 @@ SIZE: Final = Size(jobs=60, feed_s=8, rounds=1, pause_s=3, drain_s=90)
 def test_the_rows_are_what_replay_says(
     fault: Disturbance, request: pytest.FixtureRequest, tmp_path: Path, prefix: str
 ) -> None:
-    cluster: Cluster = request.getfixturevalue("one" if fault.brokers == 1 else "three")
+    cluster: Cluster = request.getfixturevalue("own" if fault.brokers == 1 else "three")
     run = run_fault(fault, cluster, tmp_path, prefix, SIZE, seed=7)
     assert run.comparison.differences == [], report(run)
     assert run.comparison.events == run.feed.events > 5_000
