@@ -11,12 +11,11 @@ from ettwatch_clickhouse.rows import (
     job_content,
     job_row,
     phase_content,
-    phase_key,
     phase_row,
 )
 from ettwatch_clickhouse.writeids import WriteIds
 from ettwatch_core import CELL, Settled, Snapshot, cells
-from ettwatch_schemas import Segment
+from ettwatch_schemas import PhaseKey, Segment
 
 __all__ = ["Changes", "settled_changes", "snapshot_changes"]
 
@@ -58,7 +57,7 @@ def snapshot_changes(known: Known, snap: Snapshot, ids: WriteIds, out: Changes) 
 
 def _phases(known: Known, snap: Snapshot, ids: WriteIds, out: Changes) -> None:
     job, version = snap.summary.job, snap.summary.version
-    spans = {phase_key(span): span for span in snap.spans}
+    spans = {PhaseKey.of(span): span for span in snap.spans}
     for key in [key for key in known.phases if key not in spans]:
         del known.phases[key]
         out.phases.append(phase_row(job, key, version, ids.next(), None, final=False))
@@ -131,8 +130,8 @@ def settled_changes(known: Known, job: str, settled: Settled, version: int, ids:
     old = version < known.floor and known.behind
     if not old:
         version = max(version, known.floor)
-    for span in {phase_key(span): span for span in settled.spans}.values():
-        key = phase_key(span)
+    for span in {PhaseKey.of(span): span for span in settled.spans}.values():
+        key = PhaseKey.of(span)
         kept = known.phases.pop(key, None)
         content, at = _final(kept, phase_content(span), version, known.floor, old)
         out.phases.append(phase_row(job, key, at, ids.next(), content, final=True))

@@ -4,7 +4,8 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ettwatch_clickhouse.rows import PhaseKey, Row
+from ettwatch_clickhouse.rows import Row
+from ettwatch_schemas import PhaseKey
 
 __all__ = ["Known", "KnownJobs", "Pending"]
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
-from ettwatch_schemas import AttemptSummary, Event, JobSummary, PhaseSpan, Segment, encode_event
+from ettwatch_schemas import AttemptSummary, Event, JobSummary, PhaseKey, PhaseSpan, Segment, encode_event
 
 __all__ = ["ATTEMPTS", "EVENTS", "JOBS", "PHASES", "SEGMENTS", "TIMES"]
 
@@ -116,15 +116,6 @@ def attempt_row(job: str, attempt: int, version: int, written: int, content: Row
     if content is None:
         return (job, attempt, version, written, False, True, *_NO_ATTEMPT)
     return (job, attempt, version, written, final, False, *content)
-
-
-PhaseKey: TypeAlias = tuple[int, str, bool, int, int]
-"""Attempt, phase, background, rank of a background phase, start: one row of a job."""
-
-
-def phase_key(span: PhaseSpan) -> PhaseKey:
-    """Return what tells a phase from the others of its job."""
-    return (span.attempt, span.phase, span.background, span.last_rank if span.background else 0, span.start)
 
 
 def phase_content(s: PhaseSpan) -> Row:

@@ -74,7 +74,6 @@ class WorkerApp(faust.App):
     async def run(self, asked: asyncio.Event) -> None:
         """Work until asked to end, or until it has to end by itself."""
         self.finalize()
-        self.conf.web_enabled = False
         try:
             await self.start()
             await self.wait_for_stopped(asked.wait())

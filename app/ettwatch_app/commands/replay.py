@@ -9,7 +9,7 @@ import click
 from rich.text import Text
 
 from ettwatch_app.commands._meter import Bar
-from ettwatch_app.commands._shared import NOTHING_DONE, SOME_REJECTED, Refused, ends_cleanly, format_option
+from ettwatch_app.commands._shared import NOTHING_DONE, SOME_REJECTED, Refused, ends_cleanly, format_option, seldom
 from ettwatch_app.render import clean, jobs_table, segments_table, show, stdout_console, write_advice
 from ettwatch_app.replay import Options, Outcome, parse_duration, parse_instant, replay_files
 from ettwatch_core import Rules
@@ -114,7 +114,7 @@ def _rare_collections() -> Iterator[None]:
     A tenth of the time of a large replay goes into looking through them.
     """
     before = gc.get_threshold()
-    gc.set_threshold(100_000, 50, 50)
+    seldom()
     try:
         yield
     finally:
