@@ -1,0 +1,1 @@
+"""The reading side of a fleet: alerts on regressions."""

@@ -1,0 +1,1 @@
+"""What is already there: schedulers and other tools' logs, as events."""
