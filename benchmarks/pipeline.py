@@ -80,12 +80,16 @@ def in_arrays(cluster: Cluster, scale: float) -> dict[str, Any]:
     core = core_alone(load())
     rows = told(run_backlog(cluster, "bench-arrays-rows", load(), events))
     alone = told(run_backlog(cluster, "bench-arrays", load(), events, sink=False))
-    rate = core["events_per_s"]
+    shares: dict[str, float] = {}
+    for name in ("fold", "results"):
+        rate = core[f"{name}_per_s"]
+        shares |= {
+            f"core_{name}_events_per_s": rate,
+            f"rows_share_of_core_{name}": rows["rows_events_per_s"] / rate,
+            f"without_sink_share_of_core_{name}": alone["worker_events_per_s"] / rate,
+        }
     return {
-        "core_events_per_s": rate,
-        "share_of_core": rows["worker_events_per_s"] / rate,
-        "rows_share_of_core": rows["rows_events_per_s"] / rate,
-        "without_sink_share_of_core": alone["worker_events_per_s"] / rate,
+        **shares,
         **rows,
         **{f"without_sink_{name}": value for name, value in alone.items()},
         **{f"layer_{name}": value for name, value in inside(load(), 60_000).items()},

@@ -31,7 +31,8 @@ from ettwatch_schemas.published import examples, topic_examples
 from ettwatch_schemas.results import AttemptSummary, JobSummary, PhaseSpan, Segment, Status
 from ettwatch_schemas.taxonomy import COMPONENTS, EFFECTIVE, STAGES, component_of, is_phase
 from ettwatch_schemas.times import MAX_TS, MIN_TS
-from ettwatch_schemas.updates import AttemptsUpdate, Hour, PhaseKey, PhasesUpdate, SegmentsUpdate, Update
+from ettwatch_schemas.updates import AttemptsUpdate, Columns, Hour, PhaseKey, PhasesUpdate, SegmentsUpdate, Update
+from ettwatch_schemas.windows import By, Window, decode_window, encode_window
 
 __all__ = [
     "CODES",
@@ -49,8 +50,10 @@ __all__ = [
     "AttemptSummary",
     "AttemptsUpdate",
     "BaseEvent",
+    "By",
     "Cause",
     "CheckpointDurable",
+    "Columns",
     "DeadLetter",
     "DecodeError",
     "Decoded",
@@ -76,6 +79,7 @@ __all__ = [
     "Trigger",
     "Update",
     "UpdateError",
+    "Window",
     "component_of",
     "decode_attempts",
     "decode_event",
@@ -83,8 +87,10 @@ __all__ = [
     "decode_phases",
     "decode_segments",
     "decode_summary",
+    "decode_window",
     "encode_event",
     "encode_update",
+    "encode_window",
     "examples",
     "is_phase",
     "letter_headers",

@@ -6,8 +6,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, from_json, to_json
 
 from ettwatch_schemas.errors import UpdateError, is_not, shorten
-from ettwatch_schemas.results import JobSummary, PhaseSpan, Segment
-from ettwatch_schemas.updates import AttemptsUpdate, Hour, PhaseKey, PhasesUpdate, SegmentsUpdate, Update
+from ettwatch_schemas.results import JobSummary, PhaseSpan
+from ettwatch_schemas.updates import AttemptsUpdate, Columns, Hour, PhaseKey, PhasesUpdate, SegmentsUpdate, Update
 from ettwatch_schemas.wire import AttemptsWire, HourWire, PhasesWire, SegmentsWire
 
 _V: Final = 1
@@ -50,12 +50,12 @@ def encode_update(update: Update) -> bytes:
 
 def decode_summary(data: bytes) -> JobSummary:
     """Return the summary of a job. Raises UpdateError, and nothing else."""
-    return _validated(JobSummary, data, "job summary")
+    return validated(JobSummary, data, "job summary")
 
 
 def decode_attempts(data: bytes) -> AttemptsUpdate:
     """Return an update of attempts. Raises UpdateError, and nothing else."""
-    wire = _validated(AttemptsWire, data, "attempts update")
+    wire = validated(AttemptsWire, data, "attempts update")
     for name, rows in (("open", wire.open), ("final", wire.final)):
         for place, row in enumerate(rows):
             if row.job != wire.job:
@@ -65,7 +65,7 @@ def decode_attempts(data: bytes) -> AttemptsUpdate:
 
 def decode_phases(data: bytes) -> PhasesUpdate:
     """Return an update of phases. Raises UpdateError, and nothing else."""
-    wire = _validated(PhasesWire, data, "phases update")
+    wire = validated(PhasesWire, data, "phases update")
     job = wire.job
     opened, final = [PhaseSpan(job, *row) for row in wire.open], [PhaseSpan(job, *row) for row in wire.final]
     return PhasesUpdate(job, wire.version, wire.whole, opened, final, [PhaseKey(*row) for row in wire.gone])
@@ -73,7 +73,7 @@ def decode_phases(data: bytes) -> PhasesUpdate:
 
 def decode_segments(data: bytes) -> SegmentsUpdate:
     """Return an update of segments. Raises UpdateError, and nothing else."""
-    wire = _validated(SegmentsWire, data, "segments update")
+    wire = validated(SegmentsWire, data, "segments update")
     if (wire.first is None) != (wire.last is None):
         raise UpdateError("segments update: first, last: one is null and the other is not")
     hours = [_hour_in(wire.job, place, hour) for place, hour in enumerate(wire.hours)]
@@ -81,26 +81,21 @@ def decode_segments(data: bytes) -> SegmentsUpdate:
 
 
 def _hour_out(hour: Hour) -> dict[str, object]:
-    cell, rows = hour.cell, hour.segments
-    return {
-        "cell": cell,
-        "attempt": [s.attempt for s in rows],
-        "stage": [s.stage for s in rows],
-        "start": [s.start - cell for s in rows],
-        "length": [s.end - s.start for s in rows],
-        "gpus": [s.gpus for s in rows],
-    }
+    return {"cell": hour.cell, **hour.columns._asdict()}
 
 
 def _hour_in(job: str, place: int, wire: HourWire) -> Hour:
-    cell, columns = wire.cell, (wire.attempt, wire.stage, wire.start, wire.length, wire.gpus)
+    columns = Columns(wire.attempt, wire.stage, wire.start, wire.length, wire.gpus)
     if len({len(column) for column in columns}) > 1:
         raise UpdateError(f"segments update: hours[{place}]: its columns differ in length")
-    rows = zip(*columns, strict=True)
-    return Hour(cell, [Segment(job, a, stage, cell + at, cell + at + length, g) for a, stage, at, length, g in rows])
+    return Hour.of_columns(job, wire.cell, columns)
 
 
-def _validated(model: type[_M], data: bytes, what: str) -> _M:
+def validated(model: type[_M], data: bytes, what: str) -> _M:
+    """Return what a message of one of these forms says, without fields that only newer versions know.
+
+    Raises UpdateError, and nothing else.
+    """
     try:
         found: _M = model.__pydantic_validator__.validate_json(data, strict=True)
         return found
@@ -115,7 +110,7 @@ def _validated(model: type[_M], data: bytes, what: str) -> _M:
     body = from_json(data)
     for extra in errors:
         _leave_out(body, extra["loc"])
-    return _validated(model, to_json(body), what)
+    return validated(model, to_json(body), what)
 
 
 def _leave_out(body: Any, path: tuple[int | str, ...]) -> None:

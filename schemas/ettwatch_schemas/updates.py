@@ -28,17 +28,80 @@ class PhaseKey(NamedTuple):
         return cls(span.attempt, span.phase, span.background, rank, span.start)
 
 
-@dataclass(frozen=True, slots=True)
-class Hour:
-    """The segments of one hour, all of them.
+class Columns(NamedTuple):
+    """The segments of one hour as columns of equal length.
 
     Attributes:
+        attempt: Number of the attempt of each segment.
+        stage: What its time was charged to.
+        start: Its begin, in µs from the begin of the hour.
+        length: Its length (µs).
+        gpus: GPUs held in it.
+    """
+
+    attempt: list[int]
+    stage: list[str]
+    start: list[int]
+    length: list[int]
+    gpus: list[int]
+
+
+class Hour:
+    """The segments of one hour, all of them: as a list or as columns. What it is not made from is made when asked for.
+
+    Args:
         cell: Begin of the hour (µs since the Unix epoch).
         segments: Cut to the hour, by time; none if the job does not reach into that hour any more.
     """
 
-    cell: int
-    segments: list[Segment]
+    __slots__ = ("_columns", "_job", "_segments", "cell")
+
+    def __init__(self, cell: int, segments: list[Segment]) -> None:
+        self.cell = cell
+        self._job = ""
+        self._segments: list[Segment] | None = segments
+        self._columns: Columns | None = None
+
+    @classmethod
+    def of_columns(cls, job: str, cell: int, columns: Columns) -> Self:
+        """Return the hour of a job with these segments."""
+        hour = cls(cell, [])
+        hour._job, hour._segments, hour._columns = job, None, columns
+        return hour
+
+    @property
+    def segments(self) -> list[Segment]:
+        """The segments, by time."""
+        if self._segments is None:
+            job, cell, make = self._job, self.cell, Segment._make
+            rows = zip(*self.columns, strict=True)
+            self._segments = [
+                make((job, attempt, stage, cell + at, cell + at + length, gpus))
+                for attempt, stage, at, length, gpus in rows
+            ]
+        return self._segments
+
+    @property
+    def columns(self) -> Columns:
+        """The same as columns."""
+        if self._columns is None:
+            cell, rows = self.cell, self.segments
+            self._columns = Columns(
+                [s.attempt for s in rows],
+                [s.stage for s in rows],
+                [s.start - cell for s in rows],
+                [s.end - s.start for s in rows],
+                [s.gpus for s in rows],
+            )
+        return self._columns
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Hour) and self.cell == other.cell and self.segments == other.segments
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Hour({self.cell}, {self.segments})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,9 +63,9 @@ def _attempt(a: AttemptSummary) -> Iterator[str]:
 
 def _segments(update: SegmentsUpdate) -> Iterator[str]:
     for hour in update.hours:
-        for segment in hour.segments:
-            if segment.start - hour.cell >= _U32 or segment.end - segment.start >= _U32:
-                yield "a segment"
+        columns = hour.columns
+        if max(columns.start, default=0) >= _U32 or max(columns.length, default=0) >= _U32:
+            yield "a segment"
 
 
 def _outside(model: object, names: Iterable[str], low: float, end: float) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
-from ettwatch_schemas import AttemptSummary, Event, JobSummary, PhaseKey, PhaseSpan, Segment, encode_event
+from ettwatch_schemas import AttemptSummary, Event, Hour, JobSummary, PhaseKey, PhaseSpan, Segment, encode_event
 
 __all__ = ["ATTEMPTS", "EVENTS", "JOBS", "PHASES", "SEGMENTS", "TIMES"]
 
@@ -140,14 +140,16 @@ def cell_row(job: str, cell: int, version: int, written: int, segments: Sequence
         written: Number of the write.
         segments: Of that hour, cut to it; none if the hour is no more.
     """
-    return (
-        job,
-        cell // 1_000_000,
-        version,
-        written,
-        [s.attempt for s in segments],
-        [s.stage for s in segments],
-        [s.start - cell for s in segments],
-        [s.end - s.start for s in segments],
-        [s.gpus for s in segments],
-    )
+    return hour_row(job, Hour(cell, list(segments)), version, written)
+
+
+def hour_row(job: str, hour: Hour, version: int, written: int) -> Row:
+    """Return the row of an hour.
+
+    Args:
+        job: The job.
+        hour: All its segments; none if the hour is no more.
+        version: Of the summary.
+        written: Number of the write.
+    """
+    return (job, hour.cell // 1_000_000, version, written, *hour.columns)

@@ -17,7 +17,7 @@ from ettwatch_clickhouse.rows import (
     Row,
     attempt_content,
     attempt_row,
-    cell_row,
+    hour_row,
     job_content,
     job_row,
     phase_content,
@@ -28,11 +28,11 @@ from ettwatch_clickhouse.writeids import WriteIds
 from ettwatch_schemas import (
     AttemptSummary,
     AttemptsUpdate,
+    Hour,
     JobSummary,
     PhaseKey,
     PhaseSpan,
     PhasesUpdate,
-    Segment,
     SegmentsUpdate,
     Update,
 )
@@ -169,7 +169,7 @@ class UpdateBatch:
         self._jobs: dict[str, JobSummary] = {}
         self._attempts = _Part[int, AttemptSummary]()
         self._phases = _Part[PhaseKey, PhaseSpan]()
-        self._cells: dict[str, dict[int, tuple[int, list[Segment]]]] = {}
+        self._cells: dict[str, dict[int, tuple[int, Hour]]] = {}
         self._bounds: dict[str, Bounds] = {}
 
     def update(self, update: Update) -> None:
@@ -215,9 +215,9 @@ class UpdateBatch:
         ]
         jobs = [job_row(job, s.version, next_id(), job_content(s)) for job, s in self._jobs.items()]
         cells = [
-            cell_row(job, cell, version, next_id(), segments)
+            hour_row(job, hour, version, next_id())
             for job, of_job in self._with_emptied(standing.hours).items()
-            for cell, (version, segments) in of_job.items()
+            for version, hour in of_job.values()
         ]
         made = [
             Insert(EVENTS_TABLE, EVENTS, self._events),
@@ -240,19 +240,19 @@ class UpdateBatch:
         for hour in update.hours:
             before = cells.get(hour.cell)
             if before is None or version >= before[0]:
-                cells[hour.cell] = (version, hour.segments)
+                cells[hour.cell] = (version, hour)
         self.rows += len(update.hours)
         known = self._bounds.get(job)
         if update.whole and (known is None or version >= known.version):
             first, last = _NO_HOURS if update.first is None or update.last is None else (update.first, update.last)
             self._bounds[job] = Bounds(version, first, last)
 
-    def _with_emptied(self, standing: Mapping[str, Iterable[int]]) -> dict[str, dict[int, tuple[int, list[Segment]]]]:
+    def _with_emptied(self, standing: Mapping[str, Iterable[int]]) -> dict[str, dict[int, tuple[int, Hour]]]:
         for job, (version, first, last) in self._bounds.items():
             cells = self._cells[job]
             for cell in [*standing.get(job, ()), *cells]:
                 if not first <= cell <= last and (cell not in cells or cells[cell][0] < version):
-                    cells[cell] = (version, [])
+                    cells[cell] = (version, Hour(cell, []))
         return self._cells
 
 

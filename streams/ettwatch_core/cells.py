@@ -16,13 +16,12 @@ def cells(segments: Sequence[Segment]) -> dict[int, list[Segment]]:
         segments: By time, disjoint, none of no length.
     """
     out: dict[int, list[Segment]] = {}
-    starts = [segment.start for segment in segments]
     at, cell = 0, -CELL
     while at < len(segments):
-        cell = max(cell + CELL, starts[at] // CELL * CELL)
+        cell = max(cell + CELL, segments[at].start // CELL * CELL)
         end = cell + CELL
         # Most segments lie within an hour: only the first and the last one have to be looked at.
-        stop = bisect_left(starts, end, at)
+        stop = bisect_left(segments, end, at, key=lambda segment: segment.start)
         rows = list(segments[at:stop])
         at = stop
         if rows[-1].end > end:

@@ -1,5 +1,6 @@
 """Cutting a job's timeline in two: what is final, and what goes on."""
 
+from bisect import bisect_left
 from typing import NamedTuple
 
 from ettwatch_core.attempts import FixedStart
@@ -13,8 +14,8 @@ from ettwatch_core.state import JobState
 from ettwatch_core.summarize import (
     attempt_summary,
     by_time,
+    chain,
     count,
-    join_segments,
     resume_positions,
     segments_of,
     span_row,
@@ -46,8 +47,19 @@ class Place(NamedTuple):
     """Keep in-loop time by position as it is, however long the list."""
 
 
-def cut_at(state: JobState, timeline: Timeline, place: Place) -> tuple[Carry, Settled]:
-    """Sum up everything before the place; return it, and what became final. Changes nothing."""
+def cut_at(
+    state: JobState, timeline: Timeline, place: Place, segments: list[Segment] | None = None
+) -> tuple[Carry, Settled]:
+    """Sum up everything before the place; return it, and what became final. Changes nothing.
+
+    Args:
+        state: The job.
+        timeline: Of its unsettled part.
+        place: Where to cut.
+        segments: Those of the timeline, where they are known already.
+    """
+    if segments is None:
+        segments = segments_of(state.job, timeline)
     before = state.carry
     until = place.until
     over, line = timeline.lines[: place.line], timeline.lines[place.line]
@@ -56,7 +68,7 @@ def cut_at(state: JobState, timeline: Timeline, place: Place) -> tuple[Carry, Se
     counts = count(over, before)
     tally, current = _tallies(timeline, place, before, goes_on)
     cell = until // CELL * CELL
-    final, partial = _split(_segments_before(state.job, timeline, before, until), cell)
+    final, partial = _split(_segments_before(segments, before, until), cell)
     told = [min(rec[1] for rec in x.bounds.group.starts) for x in [*over, line] if x.bounds.group.starts]
     if before is not None and before.told_floor is not None:
         told.append(before.told_floor)
@@ -123,10 +135,9 @@ def _tallies(timeline: Timeline, place: Place, before: Carry | None, goes_on: Ca
     return tally, current
 
 
-def _segments_before(job: str, timeline: Timeline, before: Carry | None, until: int) -> list[Segment]:
+def _segments_before(segments: list[Segment], before: Carry | None, until: int) -> list[Segment]:
     """Return the segments up to a time that were not handed out yet."""
-    found = [s if s.end <= until else s._replace(end=until) for s in segments_of(job, timeline) if s.start < until]
-    return join_segments([*([] if before is None else before.partial), *found])
+    return chain([] if before is None else before.partial, _split(segments, until)[0])
 
 
 def _passed(timeline: Timeline, place: Place, before: Carry | None) -> Ranges:
@@ -147,9 +158,12 @@ def _durables(timeline: Timeline, place: Place, before: Carry | None) -> list[tu
 
 
 def _split(segments: list[Segment], at: int) -> tuple[list[Segment], list[Segment]]:
-    """Split segments at a time."""
-    first = [s if s.end <= at else s._replace(end=at) for s in segments if s.start < at]
-    second = [s if s.start >= at else s._replace(start=at) for s in segments if s.end > at]
+    """Split segments, which are in time order, at a time."""
+    i = bisect_left(segments, at, key=lambda segment: segment.start)
+    first, second = segments[:i], segments[i:]
+    if first and first[-1].end > at:
+        second.insert(0, first[-1]._replace(start=at))
+        first[-1] = first[-1]._replace(end=at)
     return first, second
 
 

@@ -7,6 +7,7 @@ that a snapshot says depends on whether there was a draft.
 """
 
 from collections.abc import Iterable
+from itertools import count
 from typing import Final
 
 from ettwatch_core import records as r
@@ -15,27 +16,42 @@ from ettwatch_core.keep import Keep
 from ettwatch_core.place import find_place
 from ettwatch_core.records import Record
 from ettwatch_core.state import JobState, reaches_back
+from ettwatch_core.summarize import chain
 from ettwatch_core.timeline import Timeline
 from ettwatch_schemas import AttemptSummary, PhaseSpan, Segment
 
 __all__ = ["Draft", "advanced"]
 
-WORTH: Final = 200
-"""Records from which on a (further) cut is worth its cost."""
+WORTH: Final = 30
+"""Records that have to be new for a (further) cut to be worth its cost: a snapshot costs a cut for every so many
+records, and the drawing of half as many."""
+
+_numbers: Final = count(1)
 
 
 class Draft:
     """A copy of the state, cut at a newer place, and what lies before that place."""
 
-    __slots__ = ("attempts", "parents", "segments", "spans", "state")
+    __slots__ = ("attempts", "kept", "number", "parents", "segments", "spans", "state")
 
-    def __init__(self, job: str) -> None:
+    def __init__(self, job: str, number: int) -> None:
+        self.number = number
+        """The same for a draft and those that it is cut further into; no other draft has it."""
         self.state = JobState(job)
+        self.kept = 0
+        """How many records it began with."""
         self.segments: list[Segment] = []
         self.attempts: list[AttemptSummary] = []
         self.spans: list[PhaseSpan] = []
         self.parents: set[tuple[int, str]] = set()
         """Rank and span of what was named as a parent."""
+
+    @property
+    def until(self) -> int:
+        """Where it is cut (µs)."""
+        carry = self.state.carry
+        assert carry is not None
+        return carry.until
 
     def follow(self, key: str | int, record: Record) -> bool:
         """Take a new record over; ``False`` if it reaches back too far for that."""
@@ -72,24 +88,26 @@ def _parents(recs: Iterable[Record]) -> set[tuple[int, str]]:
     return {(rec[3], rec[6]) for rec in recs if rec[0] == r.PHASE_START and rec[6] is not None}
 
 
-def advanced(state: JobState, draft: Draft | None, timeline: Timeline) -> Draft | None:
+def advanced(state: JobState, draft: Draft | None, timeline: Timeline, segments: list[Segment]) -> Draft | None:
     """Return a draft cut as late as possible, or the one given where a cut is not worth it.
 
     Args:
         state: The job; its own records are not touched.
         draft: The draft so far.
         timeline: Of the unsettled part of the draft, else of the state.
+        segments: Of the timeline.
     """
     base = state if draft is None else draft.state
-    if len(base.records) < WORTH:
+    if len(base.records) < WORTH + (0 if draft is None else draft.kept):
         return draft
     place = find_place(timeline, base, state.newest + 1, patience=True, trial=True)
     if place is None:
         return draft
-    carry, before = cut_at(base, timeline, place._replace(exact=True))
+    carry, before = cut_at(base, timeline, place._replace(exact=True), segments)
     keep = Keep(timeline, place, state.newest + 1, state.newest + 1)
-    new = Draft(state.job)
+    new = Draft(state.job, next(_numbers) if draft is None else draft.number)
     new.state.records = keep.sort_out(base.records, carry)
+    new.kept = len(new.state.records)
     new.state.carry = carry
     new.parents = _parents(rec for key, rec in base.records.items() if key not in new.state.records)
     if draft is not None:
@@ -98,7 +116,7 @@ def advanced(state: JobState, draft: Draft | None, timeline: Timeline) -> Draft 
     begun = {(rec[3], rec[4]) for rec in new.state.records.values() if rec[0] == r.PHASE_START}
     if begun & new.parents or _parents(new.state.records.values()) - begun:
         return draft  # a child and its parent would come apart
-    new.segments = [*new.segments, *before.segments]
+    new.segments = chain(new.segments, before.segments)
     new.attempts = [*new.attempts, *before.attempts]
     new.spans = [*new.spans, *before.spans]
     return new

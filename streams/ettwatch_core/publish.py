@@ -2,6 +2,7 @@
 
 import marshal
 import sys
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, Generic, NamedTuple, Self, TypeAlias, TypeVar
@@ -104,6 +105,7 @@ class _Sent:
         summary: Of the summary, with its version.
         first: The first hour that has segments (µs); None if none has.
         last: The last one.
+        steady: Of the snapshot that it was taken from.
         hours: Of hours by their begin (µs).
         attempts: Of attempts by their numbers.
         phases: Of phases.
@@ -112,6 +114,7 @@ class _Sent:
     summary: int | None = None
     first: int | None = None
     last: int | None = None
+    steady: tuple[int, int] = (0, 0)
     hours: dict[int, int] = field(default_factory=dict)
     attempts: dict[int, int] = field(default_factory=dict)
     phases: dict[_Key, int] = field(default_factory=dict)
@@ -120,13 +123,13 @@ class _Sent:
         """Return it as bytes, for this process. A tenth of the size of the dictionaries."""
         # Phases have few names: an interned one is written once.
         phases = [(a, sys.intern(name), b, rank, at, digest) for (a, name, b, rank, at), digest in self.phases.items()]
-        return marshal.dumps((self.summary, self.first, self.last, self.hours, self.attempts, phases))
+        return marshal.dumps((self.summary, self.first, self.last, self.steady, self.hours, self.attempts, phases))
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
         """Return what was packed."""
-        summary, first, last, hours, attempts, phases = marshal.loads(data)
-        return cls(summary, first, last, hours, attempts, {row[:5]: row[5] for row in phases})
+        summary, first, last, steady, hours, attempts, phases = marshal.loads(data)
+        return cls(summary, first, last, steady, hours, attempts, {row[:5]: row[5] for row in phases})
 
 
 class _Part(NamedTuple, Generic[_R, _K]):
@@ -216,10 +219,17 @@ def _segments(sent: _Sent, snap: Snapshot, settled: list[Settled], whole: bool) 
     changed = [Hour(cell, []) for cell in _left(sent, first, last)]
     # Also those that were sent just so: before a crash they may have been sent otherwise, as of a later time.
     changed += [Hour(cell, segments) for part in settled for cell, segments in cells(part.segments).items()]
-    now = cells(snap.segments)
-    digests = {cell: hash(tuple(segments)) for cell, segments in now.items()}
-    changed += [Hour(cell, segments) for cell, segments in now.items() if sent.hours.get(cell) != digests[cell]]
-    sent.first, sent.last, sent.hours = first, last, digests
+    # Whole hours that lie in what was steady the last time are as they were: the drawing of them is the same.
+    known = sent.steady[1] // CELL * CELL if sent.steady[0] == snap.steady[0] != 0 else 0
+    at = bisect_right(snap.segments, known, key=lambda segment: segment.end)
+    now = cells(snap.segments[at:])
+    digests = {cell: digest for cell, digest in sent.hours.items() if cell < known}
+    for cell, segments in now.items():
+        if cell >= known:
+            digests[cell] = hash(tuple(segments))
+            if sent.hours.get(cell) != digests[cell]:
+                changed.append(Hour(cell, segments))
+    sent.first, sent.last, sent.steady, sent.hours = first, last, snap.steady, digests
     if not (whole or changed):
         return []
     chunks = _chunks(changed, _hour_size) or [_Chunk(0, [])]

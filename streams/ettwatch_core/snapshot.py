@@ -8,8 +8,8 @@ from ettwatch_core.state import JobState
 from ettwatch_core.summarize import (
     attempt_summaries,
     by_time,
+    chain,
     job_summary,
-    join_segments,
     segments_of,
     spans_of,
     tallies_of,
@@ -21,8 +21,7 @@ from ettwatch_schemas import AttemptSummary, JobSummary, PhaseSpan, Segment
 __all__ = ["Snapshot", "snapshot"]
 
 
-class Snapshot(NamedTuple):
-    """A job as it stands. What :func:`~ettwatch_core.settle` handed out before is not in the lists again."""
+class _Parts(NamedTuple):
 
     summary: JobSummary
     attempts: list[AttemptSummary]
@@ -32,15 +31,28 @@ class Snapshot(NamedTuple):
     """Segments before this time (µs, a whole hour) were handed out as final; 0 where none was."""
 
 
-def snapshot(state: JobState, rules: Rules, now: int | None = None) -> Snapshot:
+class Snapshot(_Parts):
+    """A job as it stands. What :func:`~ettwatch_core.settle` handed out before is not in the lists again.
+
+    Attributes:
+        steady: A number, and a time (µs): what lies before that time is the same in every snapshot with that number,
+            unless it is 0. It says nothing of the job, so it plays no part where snapshots are compared.
+    """
+
+    steady: tuple[int, int] = (0, 0)
+
+
+def snapshot(state: JobState, rules: Rules, now: int | None = None, *, keep: bool = True) -> Snapshot:
     """Return summary, attempts, segments and merged phases of a job.
 
-    What it says is a function of the events and ``now``. The next snapshot of the same state costs less.
+    What it says is a function of the events and ``now``. The next snapshot of the same state costs less, where this
+    one keeps its drawing.
 
     Args:
         state: Of a job with at least one event. Only its draft changes.
         rules: Settings.
         now: The clock (µs); never before the newest event of the job, which is also the default.
+        keep: Keep the drawing for the next one. Keeping costs more than drawing: leave it where none follows soon.
     """
     draft = state.draft if isinstance(state.draft, Draft) else None
     base = state
@@ -53,14 +65,19 @@ def snapshot(state: JobState, rules: Rules, now: int | None = None) -> Snapshot:
     discarded = unsaved_of(timeline, carry)
     attempts = attempt_summaries(state.job, timeline, carry, tallies, discarded)
     segments = segments_of(state.job, timeline)
+    fresh = segments
     if carry is not None:
-        segments = join_segments([*carry.partial, *segments])
+        segments = chain(carry.partial, segments)
     spans = spans_of(state.job, timeline)
     summary = job_summary(base, timeline, tallies, discarded)
     if draft is not None:
         attempts = sorted([*draft.attempts, *attempts], key=lambda row: row.attempt)
-        segments = join_segments([*draft.segments, *segments])
+        segments = chain(draft.segments, segments)
         spans = by_time([*draft.spans, *spans])
-    state.draft = advanced(state, draft, timeline)
+    if keep:
+        state.draft = draft = advanced(state, draft, timeline, fresh)
     final_before = 0 if state.carry is None else state.carry.until // CELL * CELL
-    return Snapshot(summary, attempts, segments, spans, final_before)
+    snap = Snapshot(summary, attempts, segments, spans, final_before)
+    if draft is not None:
+        snap.steady = draft.number, draft.until
+    return snap

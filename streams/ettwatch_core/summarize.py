@@ -40,16 +40,28 @@ def join_segments(segments: list[Segment]) -> list[Segment]:
     return out
 
 
+def chain(before: list[Segment], after: list[Segment]) -> list[Segment]:
+    """Return two lists of segments, each joined, as one: only where they meet there can be anything to join."""
+    if not before or not after:
+        return before or after
+    return [*before[:-1], *join_segments([before[-1], after[0]]), *after[1:]]
+
+
 def segments_of(job: str, timeline: Timeline) -> list[Segment]:
     """Return the segments of the unsettled part in time order, disjoint and gapless."""
-    out = []
+    make = Segment._make
+    parts = []
     for line in timeline.lines:
         number, gpus = line.bounds.group.number, timeline.gpus_of(line.bounds)
-        out += [Segment(job, number, stage, start, end, gpus) for start, end, stage in line.pieces]
-    for gap in timeline.gaps:
-        out += [Segment(job, gap.attempt, stage, start, end, gap.gpus) for start, end, stage in gap.pieces]
-    out.sort(key=lambda seg: seg.start)
-    return join_segments(out)
+        parts.append([make((job, number, stage, start, end, gpus)) for start, end, stage in line.pieces])
+    parts += [
+        [make((job, gap.attempt, stage, start, end, gap.gpus)) for start, end, stage in gap.pieces]
+        for gap in timeline.gaps
+    ]
+    out: list[Segment] = []
+    for part in sorted((part for part in parts if part), key=lambda part: part[0].start):
+        out = chain(out, part)
+    return out
 
 
 def spans_of(job: str, timeline: Timeline) -> list[PhaseSpan]:

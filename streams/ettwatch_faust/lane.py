@@ -211,7 +211,9 @@ class Lane:
     def _publish(self, live: Live, now_us: int, clock_us: int | None) -> Publication:
         # Whole seconds, as versions have them: so of two summaries of equal version both say the same.
         clock = None if clock_us is None else clock_us // _SECOND * _SECOND
-        snap = snapshot(live.state, self._policy.rules, clock)
+        # Keeping a drawing pays from the next publication on: not for one that is told of once, as after a backlog.
+        keep = clock is not None and live.published_us > 0
+        snap = snapshot(live.state, self._policy.rules, clock, keep=keep)
         for settled in live.settled:
             live.published.settled(settled)
         live.settled.clear()

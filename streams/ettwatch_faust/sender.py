@@ -87,7 +87,7 @@ class Sender:
                 **self._settings,
                 acks="all",
                 enable_idempotence=True,
-                compression_type="lz4",
+                compression_type="zstd",
                 linger_ms=0,
                 max_batch_size=_BATCH_BYTES,
                 max_request_size=_REQUEST_BYTES,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ettwatch_core import JobState, Rules, apply, draft, dump, load, settle, snapshot
+from ettwatch_core import JobState, Rules, Snapshot, apply, draft, dump, load, settle, snapshot
 from ettwatch_core.draft import Draft
-from ettwatch_schemas import Event
+from ettwatch_schemas import Event, Segment
 from support.jobs import jobs, mangle
 from support.long import a_long_job
 
@@ -23,8 +23,12 @@ def eager() -> object:
         yield
 
 
-def drawn_anew(state: JobState, rules: Rules, now: int | None) -> object:
+def drawn_anew(state: JobState, rules: Rules, now: int | None) -> Snapshot:
     return snapshot(load(dump(state)), rules, now)
+
+
+def until(segments: list[Segment], ts: int) -> list[Segment]:
+    return [s._replace(end=min(s.end, ts)) for s in segments if s.start < ts]
 
 
 @given(
@@ -43,8 +47,27 @@ def test_a_draft_changes_nothing(events: list[Event], seed: int, lateness: int |
             settle(state, rules, every=0)
         if rng.random() < 0.3 and state.newest:
             now = state.newest + wait
-            assert snapshot(state, rules, now) == drawn_anew(state, rules, now)
+            assert snapshot(state, rules, now, keep=rng.random() < 0.7) == drawn_anew(state, rules, now)
     assert snapshot(state, rules) == drawn_anew(state, rules, None)
+
+
+@given(jobs(), st.integers(0, 2**32))
+def test_what_is_called_steady_stays(events: list[Event], seed: int) -> None:
+    rng = Random(seed)
+    rules = Rules(lateness=400 * SECOND)
+    state = JobState("job")
+    before: dict[int, list[tuple[int, list[Segment]]]] = {}
+    for event in mangle(rng, events, lateness_us=rng.choice([0, 10, 400]) * SECOND):
+        apply(state, event, rules)
+        if rng.random() < 0.1:
+            settle(state, rules, every=0)
+        if rng.random() < 0.5 and state.newest:
+            snap = snapshot(state, rules, state.newest + rng.choice([0, 700]) * SECOND, keep=rng.random() < 0.7)
+            number, ts = snap.steady
+            if number:
+                for then, segments in before.setdefault(number, []):
+                    assert until(snap.segments, then) == segments
+                before[number].append((ts, until(snap.segments, ts)))
 
 
 def test_a_running_job_is_not_drawn_from_its_start() -> None:

@@ -79,7 +79,7 @@ class Tally:
         state, options = self.states[job], self._options
         if not options.segments:
             return summarize(state, options.rules, options.now).model_dump_json().encode()
-        snap = snapshot(state, options.rules, options.now)
+        snap = snapshot(state, options.rules, options.now, keep=False)
         line = snap.summary.model_dump_json().encode()
         parts = b",".join(_segment(part) for part in joined([*settled, *snap.segments]))
         return b'%s,"segments":[%s]}' % (line[:-1], parts)
