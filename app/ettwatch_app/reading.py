@@ -2,13 +2,14 @@
 
 from typing import Any, cast
 
+from ettwatch_app.goodput import Point
 from ettwatch_app.joined import joined
-from ettwatch_app.owners import Owners
 from ettwatch_app.render import FleetView, JobView, Mark
 from ettwatch_clickhouse import Store, Table
+from ettwatch_core.ownership import Owners
 from ettwatch_schemas import AttemptSummary, JobSummary, PhaseSpan, Segment
 
-__all__ = ["near_names", "read_fleet", "read_job", "read_summaries"]
+__all__ = ["near_names", "read_fleet", "read_job", "read_points", "read_summaries"]
 
 _JOB_TIMES = ("t0", "t1")
 _ATTEMPT_TIMES = ("start", "end", "loop_start", "first_batch", "last_advance", "loop_end")
@@ -56,6 +57,17 @@ def read_job(store: Store, job: str, owners: Owners) -> JobView | None:
         spans=[PhaseSpan(*cast(Any, row)) for row in spans.rows],
         marks=[Mark(cast(int, attempt), cast(int, ts), "checkpoint") for attempt, ts in saves.rows],
     )
+
+
+def read_points(store: Store, job: str) -> list[Point]:
+    """The positions that a job told. Raises StoreError."""
+    rows = store.query(
+        "SELECT attempt, rank, toUnixTimestamp64Micro(ts), JSONExtractUInt(raw, 'position'), kind = 'training_started' "
+        "FROM events "
+        "WHERE job = {job:String} AND kind IN ('training_started', 'progress', 'training_ended') ORDER BY ts",
+        {"job": job},
+    ).rows
+    return [Point(cast(int, a), cast(int, r), cast(int, t), cast(int, p), bool(b)) for a, r, t, p, b in rows]
 
 
 def read_fleet(store: Store, owners: Owners, limit: int | None) -> FleetView:

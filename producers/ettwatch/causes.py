@@ -16,6 +16,8 @@ _BY_TYPE: Final = {
 }
 """Name of an exception type, or of one that it is derived from, to cause."""
 
+_CONNECTIONS: Final = ("BrokenPipeError", "ConnectionAbortedError", "ConnectionRefusedError", "ConnectionResetError")
+
 _BY_TEXT: Final = (
     ("out of memory", "gpu_memory"),
     ("uncorrectable ecc", "hardware"),
@@ -26,6 +28,9 @@ _BY_TEXT: Final = (
     ("timed out", "timeout"),
 )
 """What a RuntimeError of torch says, in lower case, to cause: below Python all errors have one type."""
+
+CONSEQUENCES: Final = (None, "unknown", "network", "timeout")
+"""Causes that a rank reports when it was another process that died."""
 
 _STORAGE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE, errno.EROFS})
 
@@ -50,9 +55,22 @@ def cause_of(error: BaseException) -> str:
             return _BY_TYPE[name]
     if isinstance(error, OSError) and error.errno in _STORAGE:
         return "storage"
-    if "RuntimeError" in names:
-        text = message_of(error).lower()
-        for part, cause in _BY_TEXT:
-            if part in text:
-                return cause
-    return "user_code"
+    return _by_text(message_of(error)) if "RuntimeError" in names else "user_code"
+
+
+def cause_of_name(name: str, text: str) -> str:
+    """Return the cause that an exception of another process stands for, from its type's name and its text."""
+    if name in _BY_TYPE:
+        return _BY_TYPE[name]
+    if name in _CONNECTIONS:
+        return "network"
+    if name in ("KeyboardInterrupt", "SystemExit"):
+        return "unknown"
+    if name == "OSError" and any(f"[Errno {number}]" in text for number in _STORAGE):
+        return "storage"
+    return _by_text(text) if name.endswith("RuntimeError") else "user_code"
+
+
+def _by_text(text: str) -> str:
+    text = text.lower()
+    return next((cause for part, cause in _BY_TEXT if part in text), "user_code")

@@ -14,16 +14,25 @@ from ettwatch import exec_shim
 class Child:
     """A command that leads a process group of its own. Must be made and used by the main thread."""
 
-    def __init__(self, command: Sequence[str], env: Mapping[str, str]) -> None:
+    def __init__(
+        self, command: Sequence[str], env: Mapping[str, str], stdout: int | None = None, stderr: int | None = None
+    ) -> None:
         # Not preexec_fn: the kernel's notice is asked for by a script of its own, after the fork and the exec.
         shim = [sys.executable, "-I", "-S", exec_shim.__file__, str(os.getpid())] if sys.executable else []
-        self._process = subprocess.Popen([*shim, *command], env=dict(env), process_group=0)
+        self._process = subprocess.Popen(
+            [*shim, *command], env=dict(env), stdout=stdout, stderr=stderr, process_group=0
+        )
         self.pid = self._process.pid
 
     def send(self, number: int) -> None:
         """Send a signal to the command; not to its whole group, whose other members may not expect it."""
         with suppress(ProcessLookupError):
             os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Kill the command and its process group."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
 
     def has_ended(self) -> bool:
         """Tell whether the command is over. It is not waited for: until `end` its number stays its own."""
@@ -43,8 +52,7 @@ class Child:
         pause = 0.002
         while self._group_lives():
             if monotonic() >= deadline:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.killpg(self.pid, signal.SIGKILL)
+                self.kill()
                 break
             sleep(pause)
             pause = min(2 * pause, 0.1)

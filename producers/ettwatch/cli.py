@@ -15,18 +15,25 @@ _OUTPUT_FAILS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errn
 """What the system says of a standard output that takes no more."""
 
 _SUMMARIES: Final = {
+    "alerts": "Find what got worse in a fleet, and tell whoever it concerns.",
     "demo": "Train a small model, kill it, let it recover, and show where the time went.",
     "dlq": "List, replay or drop what the workers refused.",
     "doctor": "Say what is installed, reachable and misconfigured.",
+    "export": "Hand timelines to other tools: OpenTelemetry spans, CloudEvents.",
+    "import": "Turn logs and traces of other tools into events.",
     "migrate": "Bring the tables of a ClickHouse server to this version.",
+    "owners": "Check the ownership file, show who owns what, and bring it into ClickHouse.",
     "rebuild": "Make every derived table anew from the events.",
     "replay": "Turn event files into summaries of jobs.",
     "report": "Show where the time of a job went, and whose it is.",
     "run": "Run a command and record how each attempt of it starts and ends.",
+    "simulate": "Make up the events of a fleet.",
     "sink": "Bring what the workers publish from Kafka into ClickHouse.",
     "sql": "Ask the tables a question in SQL.",
     "topics": "Create the topics on the Kafka brokers, or check them.",
     "up": "Follow the spool folder, keep the tables up to date and serve them.",
+    "watch": "Follow a scheduler and tell when jobs were submitted, started and ended, and why.",
+    "windows": "Sum up the fleet over rolling windows, from what the workers publish on Kafka.",
     "worker": "Fold the events of a fleet from Kafka, and publish timelines.",
 }
 
@@ -42,7 +49,11 @@ _EXTRAS: Final = {
     "prometheus_client": "streams",
     "mode": "streams",
     "torch": "trainer",
-    "numpy": "trainer",
+    "scipy": "monitor",
+    "numpy": "monitor",
+    "fastapi": "monitor",
+    "uvicorn": "monitor",
+    "urllib3": "sources",
 }
 """Module that may be missing, to the extra that brings it."""
 

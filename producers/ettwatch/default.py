@@ -60,7 +60,7 @@ def open_recorder(given: Given, env: Mapping[str, str], spool: str | os.PathLike
         settings = read(env, spool)
         if settings.disabled:
             return _nothing
-        recorder = Recorder(resolve(given, env), settings, Clock.take_over(env.get("ETTWATCH_CLOCK")))
+        recorder = Recorder(resolve(given, env, settings.spool), settings, Clock.take_over(env.get("ETTWATCH_CLOCK")))
         recorder._life.begin()
     except BadIdentity as error:
         warn("identity", f"{error}; nothing is recorded")

@@ -1,6 +1,6 @@
-"""Who speaks: job, attempt, rank and the rest, from what is given, ETTWATCH_*, torchelastic and Slurm.
+"""Who speaks: job, attempt, rank and the rest, from what is given, ETTWATCH_*, torchelastic and the scheduler.
 
-docs/instrument.md has the rules for people.
+docs/identity.md has the rules for people.
 """
 
 import os
@@ -8,14 +8,16 @@ import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ettwatch.log import warn
+from ettwatch.book import enlist
+from ettwatch.launch import launch_of, of_process, spans_machines
+from ettwatch.log import trouble, warn
 from ettwatch.names import MAX_COUNT, MAX_NAME_CHARS
+from ettwatch.numbers import BadIdentity, from_env, whole
+from ettwatch.schedulers.told import Told
 from ettwatch.settings import flag
 from ettwatch.wire import tidy_job, tidy_text
 
-
-class BadIdentity(ValueError):
-    """Job, attempt or rank is malformed: events under it would be filed wrongly."""
+__all__ = ["BadIdentity", "Given", "Identity", "from_env", "requeues", "resolve"]
 
 
 class Given(NamedTuple):
@@ -54,23 +56,8 @@ class Identity(NamedTuple):
     """torchelastic will start the ranks again if they fail now."""
     run_dir: str | None = None
     """Where the launcher looks for word of its ranks."""
-
-
-def whole(name: str, value: object, least: int = 0) -> int:
-    """Return `value`, a number or its text, as an int from `least` to 2**31 - 1; else raise BadIdentity."""
-    try:
-        number = int(value) if isinstance(value, (int, str)) and not isinstance(value, bool) else None
-    except ValueError:
-        number = None
-    if number is None or not least <= number <= MAX_COUNT:
-        raise BadIdentity(f"{name}={value!r} is not a whole number from {least}")
-    return number
-
-
-def from_env(env: Mapping[str, str], name: str, least: int = 0) -> int | None:
-    """Return an environment variable as an int, None if it is not set or empty; else raise BadIdentity."""
-    text = env.get(name, "").strip()
-    return whole(name, text, least) if text else None
+    booked: bool = False
+    """The attempt has its number from the book of the spool folder."""
 
 
 def read_labels(text: str) -> dict[str, str]:
@@ -85,24 +72,26 @@ def read_labels(text: str) -> dict[str, str]:
     return labels
 
 
-def slurm_job(env: Mapping[str, str]) -> str | None:
-    """Return the name of the Slurm job that this process is part of: cluster and id, with the array's index."""
-    number = env.get("SLURM_JOB_ID")
-    if not number:
-        return None
-    array, task = env.get("SLURM_ARRAY_JOB_ID"), env.get("SLURM_ARRAY_TASK_ID")
-    return f"{env.get('SLURM_CLUSTER_NAME') or 'slurm'}-{f'{array}_{task}' if array and task else number}"
+def told_by_scheduler(env: Mapping[str, str]) -> Told:
+    """Return what the scheduler says under which this process runs; nothing where there is none."""
+    if any(name.startswith("SLURM_") for name in env):
+        from ettwatch.schedulers import slurm
+
+        return slurm.tell(env)
+    if env.get("RAY_JOB_ID") or env.get("RAY_JOB_CONFIG_JSON_ENV_VAR"):
+        from ettwatch.schedulers import ray
+
+        return ray.tell(env)
+    if env.get("KUBERNETES_SERVICE_HOST") or env.get("ETTWATCH_PODINFO"):
+        from ettwatch.schedulers import kubernetes
+
+        return kubernetes.tell(env)
+    return Told()
 
 
-def gpus_from(env: Mapping[str, str]) -> int | None:
-    """Return how many GPUs Slurm gave to the job, or, without Slurm, one for each rank; None if nobody says."""
-    for name in ("SLURM_GPUS", "SLURM_GPUS_ON_NODE"):
-        text = env.get(name, "").rpartition(":")[2]
-        if text.isdecimal():
-            nodes = env.get("SLURM_NNODES", "1") if name == "SLURM_GPUS_ON_NODE" else "1"
-            return min(int(text) * (int(nodes) if nodes.isdecimal() else 1), MAX_COUNT)
-    world = env.get("WORLD_SIZE", "")
-    return min(int(world), MAX_COUNT) if world.isdecimal() else None
+def requeues(env: Mapping[str, str]) -> int:
+    """Return how often the scheduler has started this job again, as all of its ranks see it. Raises BadIdentity."""
+    return told_by_scheduler(env).attempt or 0
 
 
 def generated_job(host: str, env: Mapping[str, str]) -> str:
@@ -111,34 +100,35 @@ def generated_job(host: str, env: Mapping[str, str]) -> str:
         return f"{host}-{os.getpid()}-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}"
     if env.get("LOCAL_WORLD_SIZE", env.get("WORLD_SIZE")) != env.get("WORLD_SIZE"):
         warn("job", "the ranks on other machines cannot know this job's generated name: set ETTWATCH_JOB")
-    parent = os.getppid()
-    try:
-        with open(f"/proc/{parent}/stat", encoding="utf-8", errors="replace") as file:
-            started = file.read().rpartition(")")[2].split()[19]  # ticks from boot to the agent's start
-    except (OSError, IndexError):
-        started = "0"
-    return f"{host}-{parent}-{started}"
+    return f"{host}-{of_process(os.getppid())}"
 
 
-def _attempt(given: Given, env: Mapping[str, str], elastic: int) -> int:
+def _attempt(given: Given, env: Mapping[str, str], told: Told, elastic: int) -> int:
     if given.attempt is not None:
         return whole("attempt", given.attempt)
-    told = from_env(env, "ETTWATCH_ATTEMPT")
-    if told is None:
+    retries = from_env(env, "TORCHELASTIC_MAX_RESTARTS") or 0
+    if retries and spans_machines(env) and env.get("GROUP_RANK", "0") != "0":
+        raise BadIdentity(
+            "each agent of torchrun counts its own restarts, so the attempt is known only where rank 0 is: "
+            "let `ettwatch run --max-restarts` around the whole job restart it, or give attempt to init"
+        )
+    first = from_env(env, "ETTWATCH_ATTEMPT")
+    if first is None:
         # Numbers of a requeued job go on where the restarts of torchelastic could have come to.
-        retries = from_env(env, "TORCHELASTIC_MAX_RESTARTS") or 0
-        told = (from_env(env, "SLURM_RESTART_COUNT") or 0) * (retries + 1)
-    return min(told + elastic, MAX_COUNT)
+        first = (told.attempt or 0) * (retries + 1)
+    return min(first + elastic, MAX_COUNT)
 
 
-def _rank(given: Given, env: Mapping[str, str]) -> int:
+def _rank(given: Given, env: Mapping[str, str], told: Told) -> int:
     if given.rank is not None:
         return whole("rank", given.rank)
-    for name in ("ETTWATCH_RANK", "RANK", "SLURM_PROCID"):
+    for name in ("ETTWATCH_RANK", "RANK"):
         rank = from_env(env, name)
         if rank is not None:
             return rank
-    return 0
+    if told.rank is not None:
+        return told.rank
+    return next(filter(None, (from_env(env, name) for name in ("OMPI_COMM_WORLD_RANK", "PMI_RANK"))), 0)
 
 
 def _name(given: str | None, *told: str | None) -> str | None:
@@ -146,52 +136,73 @@ def _name(given: str | None, *told: str | None) -> str | None:
     return tidy_text(str(text), MAX_NAME_CHARS) if text else None
 
 
-def _labels(given: Given, env: Mapping[str, str]) -> dict[str, str] | None:
-    labels = given.labels if given.labels is not None else read_labels(env.get("ETTWATCH_LABELS", ""))
+def _labels(given: Given, env: Mapping[str, str], told: Told) -> dict[str, str] | None:
+    own = given.labels if given.labels is not None else read_labels(env.get("ETTWATCH_LABELS", ""))
+    labels = {**told.labels, **own}
     tidy = {tidy_text(str(k), MAX_NAME_CHARS): tidy_text(str(v)) for k, v in list(labels.items())[:256]}
     return tidy or None
 
 
-def _gpus(given: Given, env: Mapping[str, str]) -> int | None:
+def _gpus(given: Given, env: Mapping[str, str], told: Told) -> int | None:
     if given.gpus is not None:
         return whole("gpus", given.gpus)
-    told = from_env(env, "ETTWATCH_GPUS")
-    return gpus_from(env) if told is None else told
+    said = from_env(env, "ETTWATCH_GPUS")
+    if said is not None or told.gpus is not None:
+        return said if said is not None else told.gpus
+    world = env.get("WORLD_SIZE", "")
+    return min(int(world), MAX_COUNT) if world.isdecimal() else None
 
 
-def resolve(given: Given, env: Mapping[str, str]) -> Identity:
+def _job(given: Given, env: Mapping[str, str], told: Told) -> str | None:
+    elastic = env.get("TORCHELASTIC_RUN_ID")
+    if elastic == "none" or elastic in told.ids:  # as in torchrun --rdzv-id=$SLURM_JOB_ID
+        elastic = None
+    return given.job or env.get("ETTWATCH_JOB") or elastic or told.job
+
+
+def resolve(given: Given, env: Mapping[str, str], spool: str | None = None) -> Identity:
     """Work out who speaks. Raises BadIdentity where job, attempt, rank or gpus is malformed.
 
-    What is given counts first, then ETTWATCH_*, torchelastic, Slurm, and last a generated name. Under a launcher
-    its job and attempt count, whatever is given: it tells their start and end.
+    What is given counts first, then ETTWATCH_*, torchelastic, the scheduler, and last a generated name. Under a
+    launcher its job and attempt count, whatever is given: it tells their start and end. Without one, the attempts of
+    a job of one machine are numbered by the book in the folder `spool`, if that is given.
     """
     launched = flag(env, "ETTWATCH_LAUNCHER") and bool(env.get("ETTWATCH_JOB"))
     if launched:
         for name, value in (("job", given.job), ("attempt", given.attempt)):
-            told = env.get(f"ETTWATCH_{name.upper()}")
-            if value is not None and str(value) != told:
-                warn(f"launched:{name}", f"{name}={value!r} is not {told!r} of `ettwatch run`, which counts")
+            handed = env.get(f"ETTWATCH_{name.upper()}")
+            if value is not None and str(value) != handed:
+                warn(f"launched:{name}", f"{name}={value!r} is not {handed!r} of `ettwatch run`, which counts")
         given = given._replace(job=None, attempt=None)
     if given.job is not None and (not isinstance(given.job, str) or not given.job):
         raise BadIdentity(f"job={given.job!r} is not a text of at least one character")
+    told = told_by_scheduler(env)
     host = tidy_text(os.uname().nodename, 255) or "localhost"
-    elastic_id = env.get("TORCHELASTIC_RUN_ID")
     elastic = from_env(env, "TORCHELASTIC_RESTART_COUNT") or 0
-    job = given.job or env.get("ETTWATCH_JOB") or (elastic_id if elastic_id != "none" else None) or slurm_job(env)
-    return Identity(
+    job = _job(given, env, told)
+    worlds = (from_env(env, name) for name in ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"))
+    found = Identity(
         job=tidy_job(job or generated_job(host, env)),
-        attempt=_attempt(given, env, elastic),
-        rank=_rank(given, env),
+        attempt=_attempt(given, env, told, elastic),
+        rank=_rank(given, env, told),
         host=host,
         team=_name(given.team, env.get("ETTWATCH_TEAM")),
         model=_name(given.model, env.get("ETTWATCH_MODEL")),
-        cluster=_name(given.cluster, env.get("ETTWATCH_CLUSTER"), env.get("SLURM_CLUSTER_NAME")),
-        gpus=_gpus(given, env),
-        labels=_labels(given, env),
-        world_size=from_env(env, "WORLD_SIZE") or from_env(env, "SLURM_STEP_NUM_TASKS"),
+        cluster=_name(given.cluster, env.get("ETTWATCH_CLUSTER"), told.cluster),
+        gpus=_gpus(given, env, told),
+        labels=_labels(given, env, told),
+        world_size=next(filter(None, worlds), told.world_size),
         named=bool(job),
         launched=launched,
         elastic_restart=elastic,
         elastic_retries=elastic < (from_env(env, "TORCHELASTIC_MAX_RESTARTS") or 0),
         run_dir=env.get("ETTWATCH_RUN_DIR") if launched else None,
     )
+    numbered = launched or not job or given.attempt is not None or bool(env.get("ETTWATCH_ATTEMPT"))
+    if spool is None or numbered or spans_machines(env):
+        return found
+    try:
+        return found._replace(attempt=enlist(spool, found.job, found.attempt, launch_of(env)), booked=True)
+    except OSError as error:
+        trouble(f"keeping the numbers of attempts in {spool}", error)
+        return found

@@ -11,20 +11,20 @@ from time import monotonic
 from typing import Final, NamedTuple
 
 from ettwatch import book
-from ettwatch.cgroup import oom_kills
-from ettwatch.child import Child
 from ettwatch.clock import Clock
 from ettwatch.identity import BadIdentity, Given, Identity, from_env, resolve
+from ettwatch.identity import requeues as identity_requeues
+from ettwatch.injection import injected
 from ettwatch.log import trouble, warn
 from ettwatch.names import CAUSES
 from ettwatch.outbox import Outbox
-from ettwatch.runfolder import latest_attempt, read_note
+from ettwatch.runfolder import read_note
 from ettwatch.settings import Settings, flag, read
 from ettwatch.signals import Signals
+from ettwatch.supervise import Care, Run, Supervisor
 from ettwatch.verdict import CANCELLING, Seen, Verdict, judge
+from ettwatch.voice import Voice
 
-SETTLE_S: Final = 0.2
-"""Seconds that a scheduler may need to send to the launcher what it sent to the command."""
 LONGEST_BACKOFF_S: Final = 300.0
 _TRIGGERS: Final = {"failed": "failure", "preempted": "preemption", "succeeded": "manual", "cancelled": "manual"}
 
@@ -38,7 +38,9 @@ class Plan(NamedTuple):
     max_restarts: int = 0
     backoff_s: float = 1.0
     preempt_signals: frozenset[int] = frozenset({signal.SIGTERM})
-    grace_s: float = 10.0
+    care: Care = Care()
+    auto: bool = False
+    """Whether PyTorch is to be instrumented in what the command starts."""
 
 
 class Launcher:
@@ -50,7 +52,7 @@ class Launcher:
         self._say = say
         self._settings: Settings = read(env, plan.spool)
         self._outbox: Outbox | None = None
-        self._identity: Identity | None = None
+        self._voice: Voice | None = None
         self._run_dir = ""
         self._child_env: dict[str, str] = dict(env)
         self._received: list[int] = []
@@ -61,13 +63,13 @@ class Launcher:
             trigger = self._open()
         except Exception as error:
             trouble("ettwatch run", error)
-            self._outbox, self._identity, trigger = None, None, None
+            self._outbox, self._voice, trigger = None, None, None
         try:
             with Signals() as signals:
                 return self._attempts(signals, trigger)
         finally:
             if self._outbox is not None:
-                self._outbox.close(budget_s=2.0)
+                self._outbox.close(self._settings.exit_s)
             if self._run_dir:
                 shutil.rmtree(self._run_dir, ignore_errors=True)
 
@@ -76,6 +78,8 @@ class Launcher:
         env, plan, settings = self._env, self._plan, self._settings
         if settings.disabled:
             return None
+        if plan.auto:
+            self._child_env |= injected(env)
         if flag(env, "ETTWATCH_LAUNCHER"):
             if plan.given.job in (None, env.get("ETTWATCH_JOB")):
                 return None  # an outer launcher speaks for this job
@@ -85,14 +89,13 @@ class Launcher:
         try:
             identity = resolve(plan.given._replace(rank=0), env)
             told = plan.given.attempt is not None or from_env(env, "ETTWATCH_ATTEMPT") is not None
-            requeues = from_env(env, "SLURM_RESTART_COUNT") or 0
+            requeues = identity_requeues(env)
         except BadIdentity as error:
             warn("identity", f"{error}; nothing is recorded")
             return None
         trigger: str | None = None if identity.attempt else "initial"
         if not told:
             identity, trigger = self._number(identity, requeues * (plan.max_restarts + 1), speaks)
-        self._identity = identity
         try:
             self._run_dir = tempfile.mkdtemp(prefix="ettwatch-run-")
         except OSError as error:
@@ -108,6 +111,7 @@ class Launcher:
                 gpus=identity.gpus,
                 labels=identity.labels,
             )
+        self._voice = Voice(identity, self._outbox, self._run_dir)
         self._child_env |= _handed_down(identity, settings, self._run_dir, clock)
         return trigger
 
@@ -150,86 +154,61 @@ class Launcher:
         return verdict.exit_code if verdict.exit_code is not None else 128 + (verdict.signal or 0)
 
     def _attempt(self, signals: Signals, trigger: str | None) -> Verdict:
-        outbox, identity = self._outbox, self._identity
-        if outbox is not None and identity is not None:
-            outbox.speak_as(identity)
-            outbox.send("attempt_started", gpus=identity.gpus, trigger=trigger)
-        kills = oom_kills()
+        voice = self._voice
+        if voice is not None:
+            voice.started(trigger)
         self._received.clear()
-        exit_code, killed_by = self._run_command(signals)
-        if identity is None:
-            return judge(Seen(exit_code, killed_by, self._received), self._plan.preempt_signals, "unknown")
-        latest = latest_attempt(self._run_dir, identity.attempt)
-        self._identity = identity = identity._replace(attempt=latest)
-        kills_after = oom_kills()
+        run = self._run_command(signals)
+        if voice is None:
+            return judge(Seen(run.exit_code, run.signal, run.received), self._plan.preempt_signals, "unknown")
+        latest = voice.follow()
         seen = Seen(
-            exit_code,
-            killed_by,
-            self._received,
-            oom_killed=kills is not None and kills_after is not None and kills_after > kills,
+            run.exit_code,
+            run.signal,
+            run.received,
+            oom_killed=voice.was_out_of_memory(),
             failed=read_note(self._run_dir, "failed", latest),
             ended=read_note(self._run_dir, "ended", latest),
+            said=run.said,
+            hung=run.hung,
         )
         verdict = judge(seen, self._plan.preempt_signals, self._preempt_cause())
-        if outbox is not None:
-            outbox.speak_as(identity)
-            outbox.send("attempt_ended", **verdict._asdict())
-            if identity.named:
-                with suppress(OSError):
-                    book.conclude(self._settings.spool, identity.job, latest, verdict.outcome)
+        voice.ended(verdict)
+        if self._outbox is not None and voice.identity.named:
+            with suppress(OSError):
+                book.conclude(self._settings.spool, voice.identity.job, latest, verdict.outcome)
         return verdict
 
-    def _run_command(self, signals: Signals) -> tuple[int | None, int | None]:
+    def _run_command(self, signals: Signals) -> Run:
         command = self._plan.command
         if shutil.which(command[0]) is None:
             found = os.path.exists(command[0]) and os.sep in command[0]
             self._say(f"{command[0]}: {'cannot be run: no executable file' if found else 'command not found'}")
-            return (126 if found else 127), None
-        if self._identity is not None:
+            return Run(126 if found else 127, None, [])
+        if self._voice is not None:
             # A rank adds the restarts that torchelastic tells it of: those that are counted already are taken off.
-            attempt = max(self._identity.attempt - self._identity.elastic_restart, 0)
-            self._child_env["ETTWATCH_ATTEMPT"] = str(attempt)
+            who = self._voice.identity
+            self._child_env["ETTWATCH_ATTEMPT"] = str(max(who.attempt - who.elastic_restart, 0))
+        ending = frozenset(CANCELLING) | self._plan.preempt_signals
+        care, every_s = self._plan.care, self._settings.report_every_s
+        if care.patience.hang_after_s is not None and care.patience.hang_after_s < every_s:
+            # Between two reports nobody sees whether the position moves.
+            self._say(f"--hang-after is less than ETTWATCH_REPORT_EVERY_S; {every_s:g} s are used")
+            care = care._replace(patience=care.patience._replace(hang_after_s=every_s))
+        supervisor = Supervisor(care, self._settings.heartbeat_every_s, ending, self._voice, self._say)
         try:
-            child = Child(command, self._child_env)
+            return supervisor.run(command, self._child_env, self._run_dir, signals, self._note_signal)
         except OSError as error:
             self._say(f"{command[0]}: cannot be run: {error}")
-            return 126, None
-        beat_at = monotonic() + self._settings.heartbeat_every_s
-        while not child.has_ended():
-            signals.wait(beat_at - monotonic())
-            while signals.queue:
-                number = signals.queue.popleft()
-                child.send(number)
-                self._note_signal(number)
-            if monotonic() >= beat_at:
-                self._heartbeat()
-                beat_at = monotonic() + self._settings.heartbeat_every_s
-        code, killed_by = child.end(self._plan.grace_s)
-        if not signals.queue and (killed_by in CANCELLING or (code or 0) - 128 in CANCELLING):
-            signals.wait(SETTLE_S)
-        self._received.extend(signals.queue)
-        signals.queue.clear()
-        return code, killed_by
+            return Run(126, None, [])
 
     def _note_signal(self, number: int) -> None:
         first = number not in self._received
         self._received.append(number)
-        if first and number in self._plan.preempt_signals and self._outbox is not None:
+        if first and number in self._plan.preempt_signals and self._voice is not None:
             # Told at once: a scheduler that does not wait kills the launcher too. Told again at the end, which counts.
-            self._follow_ranks()
-            self._outbox.send("attempt_ended", outcome="preempted", cause=self._preempt_cause())
-
-    def _follow_ranks(self) -> None:
-        """Speak for the attempt that the ranks have come to: torchelastic may have restarted them."""
-        if self._outbox is not None and self._identity is not None:
-            latest = latest_attempt(self._run_dir, self._identity.attempt)
-            self._outbox.speak_as(self._identity._replace(attempt=latest))
-
-    def _heartbeat(self) -> None:
-        self._follow_ranks()
-        if self._outbox is not None:
-            self._outbox.retry()
-            self._outbox.send("heartbeat")
+            self._voice.follow()
+            self._voice.ended(Verdict("preempted", self._preempt_cause()))
 
     def _pause(self, signals: Signals, delay_s: float) -> bool:
         """Wait before a restart; False if a signal said that there is to be none."""
@@ -245,13 +224,14 @@ class Launcher:
         return True
 
     def _take_next(self) -> None:
-        if self._identity is None:
+        if self._voice is None:
             return
-        following = self._identity.attempt + 1
-        if self._outbox is not None and self._identity.named:
+        who = self._voice.identity
+        following = who.attempt + 1
+        if self._outbox is not None and who.named:
             with suppress(OSError):
-                following = book.claim(self._settings.spool, self._identity.job, following).attempt
-        self._identity = self._identity._replace(attempt=following)
+                following = book.claim(self._settings.spool, who.job, following).attempt
+        self._voice.identity = who._replace(attempt=following)
 
     def _preempt_cause(self) -> str:
         """Return why the scheduler ended the attempt, as far as can be known."""

@@ -5,18 +5,17 @@ import os
 import sys
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
+from ettwatch.book import conclude
 from ettwatch.causes import cause_of, message_of
 from ettwatch.log import guarded, trouble
 from ettwatch.outbox import Outbox
 from ettwatch.reporter import Reporter
 from ettwatch.runfolder import Note, leave_attempt, leave_note
+from ettwatch.settings import Settings
 
 Hook = Callable[[type[BaseException], BaseException, TracebackType | None], Any]
-
-EXIT_BUDGET_S: Final = 2.0
-"""Seconds that the end of the process may wait for a disk that refuses events."""
 
 
 class Life:
@@ -25,9 +24,11 @@ class Life:
     Only the process that called `begin` can end the attempt: a forked child cannot.
     """
 
-    def __init__(self, outbox: Outbox, reporter: Reporter) -> None:
+    def __init__(self, outbox: Outbox, reporter: Reporter, settings: Settings) -> None:
         self._outbox = outbox
         self._reporter = reporter
+        self._exit_s = settings.exit_s
+        self._spool = settings.spool
         self._pid = os.getpid()
         self._ended = False
         self._hook: Hook | None = None
@@ -75,6 +76,11 @@ class Life:
         goes_on = outcome == "preempted" or (outcome == "failed" and who.elastic_retries)
         if not who.launched and who.rank == 0 and not goes_on:
             self._outbox.send("job_ended", ts, outcome=outcome)
+        if who.booked and who.rank == 0:
+            try:
+                conclude(self._spool, who.job, who.attempt, outcome)
+            except OSError as error:
+                trouble("keeping the numbers of attempts", error)
         if who.run_dir is not None and told:
             kind: Literal["failed", "ended"] = "failed" if outcome == "failed" else "ended"
             try:
@@ -86,7 +92,7 @@ class Life:
         self._reporter.stop()
         if sys.excepthook is self._hook:
             sys.excepthook = self._hook_before
-        if self._outbox.close(EXIT_BUDGET_S):
+        if self._outbox.close(self._exit_s):
             atexit.unregister(self._at_exit)
 
     @guarded(None)
@@ -116,4 +122,4 @@ class Life:
     def _at_exit(self) -> None:
         """The interpreter ends and nobody said how the attempt did: well, as far as can be seen from here."""
         self.finish("succeeded", told=False)
-        self._outbox.close(EXIT_BUDGET_S)
+        self._outbox.close(self._exit_s)

@@ -42,9 +42,18 @@ _phase = re.compile(rf"({'|'.join(COMPONENTS)})(\.[a-z0-9_]+)*").fullmatch
 _no_slug = re.compile(r"[^A-Za-z0-9_-]+")
 
 
+_known: set[str] = set()
+"""Names that were found to be phases: most come again and again."""
+
+
 def is_phase(name: object) -> bool:
     """Tell whether `name` may be sent as a phase: a component, or a dotted sub-stage of one in lower case."""
-    return isinstance(name, str) and len(name) <= MAX_PHASE_CHARS and _phase(name) is not None
+    if type(name) is str and name in _known:
+        return True
+    good = isinstance(name, str) and len(name) <= MAX_PHASE_CHARS and _phase(name) is not None
+    if good and type(name) is str and len(_known) < 1000:
+        _known.add(name)
+    return good
 
 
 def slug(text: str, limit: int) -> str:

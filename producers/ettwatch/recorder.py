@@ -5,10 +5,12 @@ from time import monotonic_ns
 from types import TracebackType
 from typing import TypeVar
 
+from ettwatch import compiling
 from ettwatch.amounts import amount, report_every
 from ettwatch.causes import cause_of, message_of
 from ettwatch.checkpoint import Checkpoint, Saved
 from ettwatch.clock import Clock
+from ettwatch.compiling import is_compiling
 from ettwatch.identity import Identity
 from ettwatch.life import Life
 from ettwatch.log import guarded, trouble, warn
@@ -53,7 +55,8 @@ class Recorder:
         self._outbox = Outbox(identity, settings, clock, "trainer")
         self._reporter = Reporter(self._outbox, settings, identity.rank == 0 or settings.progress_all)
         self._loop = self._reporter.loop
-        self._life = Life(self._outbox, self._reporter)
+        self._life = Life(self._outbox, self._reporter, settings)
+        compiling.arm()
 
     @property
     def enabled(self) -> bool:
@@ -75,6 +78,11 @@ class Recorder:
         """The rank of this process."""
         return self._identity.rank
 
+    @property
+    def dropped(self) -> dict[str, int]:
+        """How many events were given up, by reason; empty where none was."""
+        return self._outbox.drops
+
     def phase(self, name: str, *, background: bool = False, attrs: Mapping[str, object] | None = None) -> Phase:
         """Return a phase: `with rec.phase("trainer_init.read_config"):`, or a decorator.
 
@@ -95,12 +103,17 @@ class Recorder:
         `report_every_s`: the longest silence, in seconds, between two `progress` events; they are sent three times
         as often.
         """
+        if is_compiling():
+            return
+        compiling.arm()
         every_s = report_every(report_every_s, self._settings.report_every_s)
         self._reporter.started(amount("position", position), amount("step", step), every_s)
 
     def step(self, n_samples: int = 1) -> None:
         """Count a completed step that consumed `n_samples` of the data stream, over all ranks."""
         try:
+            if compiling.probe is not None and compiling.probe():
+                return
             if type(n_samples) is not int or not 0 <= n_samples <= MAX_AMOUNT:
                 n_samples = amount("n_samples", n_samples) or 0
             loop = self._loop
@@ -108,6 +121,7 @@ class Recorder:
             position, step, _ = loop.mark
             loop.mark = (position + n_samples, step + 1, now)
             if now >= loop.due:
+                compiling.arm()
                 self._reporter.stepped(now)
         except Exception as error:
             trouble("step", error)
@@ -122,7 +136,7 @@ class Recorder:
     @guarded(None)
     def training_ended(self, position: int | None = None, step: int | None = None) -> None:
         """Tell that the loop ended, at `position` and `step`, those counted if None."""
-        if self._loop.open:
+        if not is_compiling() and self._loop.open:
             self._reporter.ended(amount("position", position), amount("step", step))
 
     def training(
@@ -140,6 +154,8 @@ class Recorder:
         When it ends rank 0 tells that the checkpoint is durable; with `asynchronous` only the call of `durable`
         on what `with` gives tells so.
         """
+        if is_compiling():  # and no look at counters that rise: the graph would be made anew for each of their values
+            return Checkpoint(self.phase("shutdown.final_checkpoint"), self._saved, 0, 0, 0, True)
         at, count, _ = self._loop.mark
         return Checkpoint(
             self.phase("shutdown.final_checkpoint" if self._loop.over else "wasted_training.checkpoint_save"),
@@ -196,7 +212,7 @@ class Recorder:
         yield from self._loop.timed(iterator)
 
     def _saved(self, saved: Saved, asked: bool) -> None:
-        if asked or self._reporter.speaks:
+        if not is_compiling() and (asked or self._reporter.speaks):
             self._outbox.send(
                 "checkpoint_durable",
                 position=saved.position,

@@ -5,6 +5,7 @@ from time import monotonic, monotonic_ns
 
 from ettwatch.log import warn
 from ettwatch.loop import NEVER, Loop
+from ettwatch.moving import Place, leave_place
 from ettwatch.outbox import Outbox
 from ettwatch.pulse import Pulse
 from ettwatch.settings import Settings
@@ -85,6 +86,7 @@ class Reporter:
                 step=mark.step,
                 data_wait_us=self.loop.wait_us(mark.at),
             )
+            self._leave_word("ended", mark)
 
     def _tell(self, mark: tuple[int, int, int], at_ns: int) -> None:
         loop = self.loop
@@ -96,6 +98,11 @@ class Reporter:
             step=mark[1],
             data_wait_us=loop.wait_us(at_ns),
         )
+        self._leave_word("training", mark)
+
+    def _leave_word(self, state: str, mark: tuple[int, int, int]) -> None:
+        who = self._outbox.identity
+        leave_place(who.run_dir, who.attempt, who.rank, Place(state, mark[0], mark[1]))
 
     def _beat(self) -> float:
         """Speak if the trainer has been silent for too long; return the seconds until the next look."""

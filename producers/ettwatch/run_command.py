@@ -8,8 +8,10 @@ from typing import Any
 
 import click
 
+from ettwatch.hang import Patience
 from ettwatch.identity import Given
 from ettwatch.launcher import Launcher, Plan
+from ettwatch.supervise import Care
 
 
 def _labels(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str] | None:
@@ -75,8 +77,41 @@ class _Seconds(click.FloatRange):
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long processes that the command leaves behind may take to end.",
+    help="How long processes that are asked to end may take.",
 )
+@click.option(
+    "--kill-after",
+    type=_Seconds(0, 86_400),
+    metavar="SECONDS",
+    help="Kill the command so long after a signal that ends it. [default: never]",
+)
+@click.option(
+    "--hang-after",
+    type=_Seconds(1, 86_400),
+    metavar="SECONDS",
+    help="It hangs if its position stands still for so long. [default: never]",
+)
+@click.option(
+    "--start-within",
+    type=_Seconds(1, 86_400),
+    metavar="SECONDS",
+    help="It hangs if there is no step within this of its start. [default: never]",
+)
+@click.option(
+    "--on-hang",
+    type=click.Choice(["tell", "kill"]),
+    default="tell",
+    show_default=True,
+    help="What to do then: say so, or end the command too, which is a failure and may be restarted.",
+)
+@click.option(
+    "--stderr",
+    type=click.Choice(["watch", "pass"]),
+    default="watch",
+    show_default=True,
+    help="Whether to look into the command's errors for why it failed.",
+)
+@click.option("--auto", is_flag=True, help="Instrument PyTorch in the command, whose code stays as it is.")
 @click.option("--spool", type=click.Path(file_okay=False), help="Folder for event files. [default: ETTWATCH_SPOOL]")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD...")
 def run(
@@ -91,6 +126,12 @@ def run(
     backoff: float,
     preempt_signals: frozenset[int],
     grace: float,
+    kill_after: float | None,
+    hang_after: float | None,
+    start_within: float | None,
+    on_hang: str,
+    stderr: str,
+    auto: bool,
     spool: str | None,
     command: tuple[str, ...],
 ) -> None:
@@ -99,7 +140,9 @@ def run(
     Signals are passed on to CMD. The exit code is that of CMD, or 128 + n if signal n ended it.
     """
     given = Given(job or None, team, model, cluster, gpus, labels, attempt)
-    plan = Plan(command, given, spool, max_restarts, backoff, preempt_signals, grace)
+    patience = Patience(hang_after, start_within)
+    care = Care(grace, kill_after, patience, kill_hung=on_hang == "kill", watch_stderr=stderr == "watch")
+    plan = Plan(command, given, spool, max_restarts, backoff, preempt_signals, care, auto)
     sys.exit(Launcher(plan, os.environ, _say).run())
 
 

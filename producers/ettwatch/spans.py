@@ -7,6 +7,7 @@ from functools import wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from ettwatch.compiling import is_compiling
 from ettwatch.log import guarded, trouble, warn
 from ettwatch.names import COMPONENTS, is_phase
 from ettwatch.wire import tidy_attrs
@@ -36,12 +37,12 @@ class Span:
         self._pid = os.getpid() if outbox else 0
         self._around: Span | None = None
         self._token: Token[Span | None] | None = None
-        self._attrs: dict[str, object] = {}
+        self._attrs: dict[str, object] | None = None
 
     def set(self, **attrs: object) -> None:
         """Add details that are sent with the end of the phase, such as cache="hit" or bytes=1024."""
         if self._outbox is not None:
-            self._attrs.update(attrs)
+            self._attrs = {**(self._attrs or {}), **attrs}
 
     @guarded(None)
     def start(self, background: bool, attrs: Mapping[str, object] | None) -> None:
@@ -52,15 +53,8 @@ class Span:
         while parent is not None and parent._outbox is not self._outbox:  # it has ended, or is another recorder's
             parent = parent._around
         self.id = self._outbox.new_id()
-        self._outbox.send(
-            "phase_started",
-            id=self.id,
-            span=self.id,
-            phase=self.phase,
-            parent=parent.id if parent else None,
-            background=background or None,
-            attrs=tidy_attrs(attrs),
-        )
+        within = parent.id if parent else None
+        self._outbox.span_started(self.id, self.phase, within, background, tidy_attrs(attrs) if attrs else None)
 
     @guarded(None)
     def end(self, error: BaseException | None = None) -> None:
@@ -70,8 +64,8 @@ class Span:
             return
         wrong = error is not None and not isinstance(error, GeneratorExit)
         if wrong:
-            self._attrs.setdefault("error", type(error).__name__)
-        outbox.send("phase_ended", span=self.id, outcome="error" if wrong else "ok", attrs=tidy_attrs(self._attrs))
+            self._attrs = {"error": type(error).__name__, **(self._attrs or {})}
+        outbox.span_ended(self.id, "error" if wrong else "ok", tidy_attrs(self._attrs) if self._attrs else None)
 
     def enter(self) -> None:
         """Make this the span that phases begun from here on are part of."""
@@ -87,6 +81,9 @@ class Span:
             except ValueError:  # left in another task or thread than it was entered in
                 if _current.get() is self:
                     _current.set(self._around)
+
+
+_SILENT = Span("", None)
 
 
 class Phase:
@@ -129,6 +126,8 @@ class Phase:
         return span
 
     def __enter__(self) -> Span:
+        if is_compiling():
+            return _SILENT
         span = self.begin()
         span.enter()
         self._open.append(span)
@@ -137,6 +136,8 @@ class Phase:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if is_compiling() or not self._open:
+            return
         span = self._open.pop()
         span.leave()
         span.end(error)

@@ -4,13 +4,14 @@ import signal
 from collections.abc import Collection
 from typing import NamedTuple
 
+from ettwatch.causes import CONSEQUENCES
+from ettwatch.lastwords import Word
 from ettwatch.runfolder import Note
 
 CANCELLING = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
 """Signals to the launcher that end an attempt; those that mean a preemption are told apart by a setting."""
 
-_CONSEQUENCES = (None, "unknown", "network", "timeout")
-"""Causes that ranks report when it was another process that died."""
+OUT_OF_MEMORY = "the kernel killed a process: the control group was out of memory"
 
 
 class Seen(NamedTuple):
@@ -24,6 +25,10 @@ class Seen(NamedTuple):
     oom_killed: bool = False
     failed: Note | None = None
     ended: Note | None = None
+    said: Word | None = None
+    """What an error file or the end of standard error says of a failure."""
+    hung: str | None = None
+    """Why the launcher itself ended the command: nothing moved."""
 
 
 class Verdict(NamedTuple):
@@ -37,7 +42,7 @@ class Verdict(NamedTuple):
 
 
 def judge(seen: Seen, preempting: Collection[int], preempt_cause: str) -> Verdict:
-    """Decide on outcome and cause; docs/instrument.md has the rules as a table."""
+    """Decide on outcome and cause; docs/run.md has the rules as a table."""
     code, killed_by = seen.exit_code, seen.signal
     if killed_by is None and code is not None and 128 < code < 128 + signal.NSIG:
         killed_by = code - 128  # what a shell makes of a command that a signal ended
@@ -47,6 +52,8 @@ def judge(seen: Seen, preempting: Collection[int], preempt_cause: str) -> Verdic
 
     if code == 0 and seen.ended is not None and seen.ended.outcome == "succeeded":
         return ended("succeeded", None, None)
+    if seen.hung is not None and not seen.received:
+        return ended("failed", "timeout", seen.hung)
     for number in CANCELLING:
         if number in seen.received:
             name = signal.Signals(number).name
@@ -64,11 +71,20 @@ def judge(seen: Seen, preempting: Collection[int], preempt_cause: str) -> Verdic
     return _failure(seen, ended_by=killed_by, code=code)
 
 
+def failure(failed: Note | None, said: Word | None = None) -> tuple[str | None, str | None]:
+    """Return cause and message of a failed attempt: a rank's own, unless that may follow from what was printed."""
+    cause, message = (failed.cause, failed.message) if failed else (None, None)
+    if said is not None and (
+        failed is None or (cause in CONSEQUENCES and (said.first or said.cause not in CONSEQUENCES))
+    ):
+        return said.cause, said.message
+    return cause, message
+
+
 def _failure(seen: Seen, ended_by: int | None, code: int | None) -> Verdict:
-    note = seen.failed
-    cause, message = (note.cause, note.message) if note else (None, None)
-    if seen.oom_killed and (ended_by == signal.SIGKILL or cause in _CONSEQUENCES):
-        cause, message = "host_memory", "the kernel killed a process: the control group was out of memory"
+    cause, message = failure(seen.failed, seen.said)
+    if seen.oom_killed and (ended_by == signal.SIGKILL or cause in CONSEQUENCES):
+        cause, message = "host_memory", OUT_OF_MEMORY
     elif cause is None and code in (126, 127):
         cause = "config"
         message = "the command was not found" if code == 127 else "the command cannot be run"

@@ -42,7 +42,7 @@ def run(config: TrainerConfig, recorder: Recorder, group: Group) -> Trainer:
         found = trainer.restore()
     lines.say(f"resumed at step {found.step}" if found else "nothing to resume, starting at step 0")
     # The recorder times the waits for data, and makes this first one a phase of its own.
-    batches = iter(recorder.track(trainer.reader()))
+    batches = iter(recorder.track(trainer.loader()))
     first = next(batches)
     try:
         _loop(config, recorder, trainer, lines, itertools.chain([first], batches))

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, IterableDataset
 
 from ettwatch_trainer import checkpoint
 from ettwatch_trainer.compiling import compile_model
@@ -16,6 +17,21 @@ from ettwatch_trainer.config import TrainerConfig
 from ettwatch_trainer.group import Group
 from ettwatch_trainer.model import Dlrm, build
 from ettwatch_trainer.stream import Batch, Clicks, Reader, held_out
+
+
+class Stream(IterableDataset[Batch]):
+    """A reader as a data set that is read once."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def __iter__(self) -> Iterator[Batch]:
+        """The reader."""
+        return self._reader
+
+
+def _as_it_is(batch: Any) -> Any:
+    return batch
 
 
 @dataclass(slots=True)
@@ -64,6 +80,12 @@ class Trainer:
         """This rank's reader, from where training stands."""
         group = self.group
         return Reader(self.clicks, self.config, position=self.position, rank=group.rank, world=group.world)
+
+    def loader(self) -> DataLoader[Batch]:
+        """The same as PyTorch's own loader, which fetches whole batches and makes nothing of them."""
+        # With a generator of its own: else it would draw its seed from the one that the model may use.
+        generator = torch.Generator().manual_seed(self.config.seed)
+        return DataLoader(Stream(self.reader()), batch_size=None, collate_fn=_as_it_is, generator=generator)
 
     def train(self, batch: Batch) -> float:
         """One optimizer step; the loss of this rank's samples."""

@@ -32,7 +32,7 @@ from ettwatch_schemas.results import AttemptSummary, JobSummary, PhaseSpan, Segm
 from ettwatch_schemas.taxonomy import COMPONENTS, EFFECTIVE, STAGES, component_of, is_phase
 from ettwatch_schemas.times import MAX_TS, MIN_TS
 from ettwatch_schemas.updates import AttemptsUpdate, Columns, Hour, PhaseKey, PhasesUpdate, SegmentsUpdate, Update
-from ettwatch_schemas.windows import By, Window, decode_window, encode_window
+from ettwatch_schemas.windows import Scope, Window, decode_window, encode_window
 
 __all__ = [
     "CODES",
@@ -50,7 +50,6 @@ __all__ = [
     "AttemptSummary",
     "AttemptsUpdate",
     "BaseEvent",
-    "By",
     "Cause",
     "CheckpointDurable",
     "Columns",
@@ -70,6 +69,7 @@ __all__ = [
     "PhaseStarted",
     "PhasesUpdate",
     "Progress",
+    "Scope",
     "Segment",
     "SegmentsUpdate",
     "Source",

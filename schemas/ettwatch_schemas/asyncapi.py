@@ -5,15 +5,20 @@ from typing import Any, Final
 
 from pydantic.json_schema import models_json_schema
 
+from ettwatch_schemas.alerts import EXAMPLE, AlertRecord
 from ettwatch_schemas.anyevent import any_event
 from ettwatch_schemas.errors import CODES
 from ettwatch_schemas.letters import HANDLED, HEADER
 from ettwatch_schemas.published import examples, topic_examples
 from ettwatch_schemas.results import JobSummary
+from ettwatch_schemas.windows import Window
 from ettwatch_schemas.wire import AttemptsWire, PhasesWire, SegmentsWire
 
 _REF: Final = "#/components/schemas/{model}"
 _JOB_KEY: Final = {"type": "string", "description": "the job, in UTF-8"}
+_WINDOW_KEY: Final = {"type": "string", "description": "scope and name of the window, with a slash between them"}
+
+_ALERT_KEY: Final = {"type": "string", "description": "the key of the alert, in UTF-8"}
 
 _HEADERS: Final = {
     "code": f"why it was refused, in a word: one of the worker's own, or {', '.join(CODES)}",
@@ -65,6 +70,8 @@ def _channels(messages: dict[str, Any]) -> dict[str, Any]:
         ("attempts", "attempts", ("attempts",), "What changed of the attempts of a job."),
         ("phases", "phases", ("phases",), "What changed of the phases of a job."),
         ("segments", "segments", ("segments",), "What changed of the timeline of a job, by hours."),
+        ("windows", "windows", ("window",), "Figures of rolling windows over the fleet."),
+        ("alerts", "alerts", ("alert",), "Every state of every alert on a regression."),
         ("deadLetters", "events.dlq", ("letter", "mark"), "What was refused, and marks of what was dealt with."),
     ):
         out[name] = {
@@ -106,6 +113,8 @@ def _messages() -> dict[str, Any]:
         "attempts": _message("Attempts that changed.", _ref("AttemptsUpdate"), _of(told, "attempts")),
         "phases": _message("Phases that changed.", _ref("PhasesUpdate"), _of(told, "phases")),
         "segments": _message("Hours that changed.", _ref("SegmentsUpdate"), _of(told, "segments")),
+        "window": _message("The figures of a window.", _ref("Window"), _of(told, "windows"), _WINDOW_KEY),
+        "alert": _message("One state of an alert.", _ref("AlertRecord"), [("firing", EXAMPLE)], _ALERT_KEY),
         "letter": {
             "summary": "A message, or an event of an array, that was refused; the value is the original message.",
             "contentType": "application/octet-stream",
@@ -128,12 +137,14 @@ def _of(told: dict[str, bytes], topic: str) -> list[tuple[str, Any]]:
     return [(name.partition(".")[2], json.loads(data)) for name, data in told.items() if name.startswith(f"{topic}.")]
 
 
-def _message(summary: str, payload: dict[str, Any], shown: list[tuple[str, Any]]) -> dict[str, Any]:
+def _message(
+    summary: str, payload: dict[str, Any], shown: list[tuple[str, Any]], key: dict[str, Any] = _JOB_KEY
+) -> dict[str, Any]:
     return {
         "summary": summary,
         "contentType": "application/json",
         "payload": payload,
-        "bindings": _bindings(_JOB_KEY),
+        "bindings": _bindings(key),
         "examples": [{"name": name, "payload": body} for name, body in shown],
     }
 
@@ -153,9 +164,8 @@ def _ref(name: str) -> dict[str, str]:
 
 def _schemas() -> dict[str, Any]:
     union = any_event(_REF)
-    _, updates = models_json_schema(
-        [(model, "serialization") for model in (JobSummary, AttemptsWire, PhasesWire, SegmentsWire)], ref_template=_REF
-    )
+    models = (JobSummary, AttemptsWire, PhasesWire, SegmentsWire, Window, AlertRecord)
+    _, updates = models_json_schema([(model, "serialization") for model in models], ref_template=_REF)
     found = union.pop("$defs") | updates["$defs"]
     found["Event"] = {"title": "Event", "description": "Any event.", **union}
     plain = {_renamed(name): _as_draft_7(found[name]) for name in sorted(found)}

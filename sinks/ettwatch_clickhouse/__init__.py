@@ -9,10 +9,12 @@ from ettwatch_clickhouse.errors import (
     StoreUnavailable,
 )
 from ettwatch_clickhouse.http import HttpFront, Limits, serve
+from ettwatch_clickhouse.keeper import RollupKeeper
 from ettwatch_clickhouse.migrate import migrate
 from ettwatch_clickhouse.rebuild import RebuildReport, rebuild
 from ettwatch_clickhouse.retention import retention, set_retention
 from ettwatch_clickhouse.retry import Retry
+from ettwatch_clickhouse.rollups import RolledUp, Rollups
 from ettwatch_clickhouse.server import connect
 from ettwatch_clickhouse.store import Store, Table
 from ettwatch_clickhouse.writer import Writer
@@ -25,6 +27,9 @@ __all__ = [
     "Limits",
     "RebuildReport",
     "Retry",
+    "RolledUp",
+    "RollupKeeper",
+    "Rollups",
     "SchemaRefused",
     "Store",
     "StoreError",

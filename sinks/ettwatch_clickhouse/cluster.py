@@ -4,7 +4,8 @@ Replicated: every table becomes a Replicated one; the replicas of a shard hold t
 
 Sharded: the table ``x`` becomes ``x_local`` on each shard, and ``x`` a Distributed table over them. Rows are spread by
 job: all rows of a job are on one shard. So a view is right on each shard by itself: the view ``y`` becomes ``y_shard``
-over the shard's own rows, and ``y`` a Distributed table over those. Nothing is joined across shards.
+over the shard's own rows, and ``y`` a Distributed table over those. Nothing is joined across shards. Tables without a
+job are spread by their period, so that a period is on one shard; what is small is whole on every server.
 """
 
 import re
@@ -13,6 +14,7 @@ from typing import Final
 
 from ettwatch_clickhouse.facade import facade_alter, facade_column, shard_select
 from ettwatch_clickhouse.shapes import AlterTable, CreateTable, CreateView, Part, UnknownShape, shape
+from ettwatch_clickhouse.tables import EVERYWHERE, SHARD_KEYS
 
 __all__ = ["LOCAL", "SHARD", "SHARD_BY", "Cluster", "ClusterError", "render", "render_records"]
 
@@ -103,23 +105,30 @@ def render_records(statement: str, cluster: Cluster) -> str:
     found = shape(statement)
     if not isinstance(found, CreateTable):
         raise UnknownShape(f"{found.name} is not created as a table")
-    path = f"{cluster.path}/all/{cluster.database}/{found.name}"
-    return _create(found, found.name, cluster, _replicated(found, path, "{shard}-{replica}"))
+    return _everywhere(found, cluster)
+
+
+def _everywhere(table: CreateTable, cluster: Cluster) -> str:
+    path = f"{cluster.path}/all/{cluster.database}/{table.name}"
+    return _create(table, table.name, cluster, _replicated(table, path, "{shard}-{replica}"))
 
 
 def _tables(table: CreateTable, cluster: Cluster) -> list[str]:
+    if table.name in EVERYWHERE:
+        return [_everywhere(table, cluster)]
     name = table.name + LOCAL if cluster.sharded else table.name
     engine = _plain(table)
     if cluster.replicated:
         engine = _replicated(table, f"{cluster.path}/{{shard}}/{cluster.database}/{name}", "{replica}")
     made = [_create(table, name, cluster, engine)]
     if cluster.sharded:
-        if "job" not in [column.name for column in table.columns]:
+        by = SHARD_BY if "job" in [column.name for column in table.columns] else SHARD_KEYS.get(table.name)
+        if by is None:
             raise UnknownShape(f"table {table.name} has no column job, by which rows are spread over the shards")
         columns = ",\n    ".join(facade_column(column.text) for column in table.columns)
         made.append(
             f"CREATE TABLE IF NOT EXISTS {table.name} {cluster.on}\n(\n    {columns}\n)\n"
-            f"ENGINE = {_distributed(name, cluster, SHARD_BY)}{_comment(table.rest)}"
+            f"ENGINE = {_distributed(name, cluster, by)}{_comment(table.rest)}"
         )
     return made
 
@@ -156,7 +165,7 @@ def _comment(rest: Part) -> str:
 
 
 def _views(view: CreateView, cluster: Cluster) -> list[str]:
-    if not cluster.sharded:
+    if not cluster.sharded or view.name in EVERYWHERE:
         return [f"CREATE OR REPLACE VIEW {view.name} {cluster.on}\n{view.columns}\nAS {view.select}"]
     return [
         f"CREATE OR REPLACE VIEW {view.name}{SHARD} {cluster.on}\n{view.columns}\n"
@@ -169,8 +178,10 @@ def _views(view: CreateView, cluster: Cluster) -> list[str]:
 def _alters(alter: AlterTable, cluster: Cluster) -> list[str]:
     shown = [text for command in alter.commands for text in facade_alter(command)]  # refuses what is not known
     commands = ",\n    ".join(str(command) for command in alter.commands)
-    name = alter.name + LOCAL if cluster.sharded else alter.name
-    made = [f"ALTER TABLE {name} {cluster.on}\n    {_window(commands) if cluster.replicated else commands}"]
-    if cluster.sharded and shown:
+    spread = cluster.sharded and alter.name not in EVERYWHERE
+    name = alter.name + LOCAL if spread else alter.name
+    replicated = cluster.replicated or alter.name in EVERYWHERE
+    made = [f"ALTER TABLE {name} {cluster.on}\n    {_window(commands) if replicated else commands}"]
+    if spread and shown:
         made.append(f"ALTER TABLE {alter.name} {cluster.on}\n    " + ",\n    ".join(shown))
     return made

@@ -4,7 +4,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from ettwatch_clickhouse.shapes import Part, UnknownShape
-from ettwatch_clickhouse.tables import DERIVED, EVENTS_TABLE
+from ettwatch_clickhouse.tables import (
+    DERIVED,
+    EVENTS_TABLE,
+    EVERYWHERE,
+    FLEET_VIEWS,
+    ROLLUP_VIEWS,
+    ROLLUPS,
+    WINDOWS_TABLE,
+)
 
 __all__ = ["facade_alter", "facade_column", "shard_select"]
 
@@ -17,8 +25,10 @@ _SHARD_ONLY: Final = (
 )
 _EDITS: Final = frozenset({"REMOVE", "RESET", "MODIFY"})
 _ENDS_EPHEMERAL: Final = frozenset({"COMMENT", "CODEC", "TTL", "FIRST", "AFTER"})
-_TABLES: Final = frozenset({EVENTS_TABLE, *DERIVED})
-_VIEWS: Final = frozenset(table.removesuffix("_log") for table in _TABLES)
+_TABLES: Final = frozenset({EVENTS_TABLE, *DERIVED, *ROLLUPS, WINDOWS_TABLE})
+_VIEWS: Final = frozenset(
+    {*(t.removesuffix("_log") for t in (EVENTS_TABLE, *DERIVED, WINDOWS_TABLE)), *ROLLUP_VIEWS, *FLEET_VIEWS}
+)
 _BEFORE_TABLE: Final = frozenset({"FROM", "JOIN"})
 _AFTER_TABLE: Final = frozenset(
     {"ANY", "ALL", "SEMI", "ANTI", "ASOF", "GLOBAL", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "JOIN", "ARRAY"}
@@ -73,7 +83,8 @@ def facade_alter(command: Part) -> list[str]:
 def shard_select(select: Part, local: str, shard: str) -> str:
     """Return the query of a view, of one shard's tables and views instead of all.
 
-    They keep their names inside of the query, so that what is said of them elsewhere in it stays right.
+    They keep their names inside of the query, so that what is said of them elsewhere in it stays right. What every
+    server holds whole is asked as it is.
 
     Args:
         select: The query.
@@ -86,6 +97,8 @@ def shard_select(select: Part, local: str, shard: str) -> str:
     written, done = b"", 0
     for at, aliased in _places(select):
         name = select.tokens[at].text
+        if name in EVERYWHERE:
+            continue
         own = f"{name}{local if name in _TABLES else shard}"
         written += select.sql[done : select.begin(at)] + (own if aliased else f"{own} AS {name}").encode()
         done = select.tokens[at].end
@@ -101,7 +114,7 @@ def _places(select: Part) -> Iterator[tuple[int, bool]]:
         following = select.tokens[at + 2] if at + 2 < len(select.tokens) else None
         plain = following is None or following.key in _AFTER_TABLE or following.text == ")"
         aliased = following is not None and following.kind == "word" and not plain
-        if after.text not in _TABLES | _VIEWS or not (plain or aliased):
+        if after.text not in _TABLES | _VIEWS | EVERYWHERE or not (plain or aliased):
             raise UnknownShape(f"what is asked here is not known on a cluster: {select.cut(at, at + 3)}")
         yield at + 1, aliased
 

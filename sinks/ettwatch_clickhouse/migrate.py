@@ -12,7 +12,15 @@ from ettwatch_clickhouse.dangerous import refuse_dangers
 from ettwatch_clickhouse.errors import SchemaRefused, StoreError
 from ettwatch_clickhouse.lock import MigrationLock
 from ettwatch_clickhouse.store import Store
-from ettwatch_clickhouse.tables import DERIVED, EVENTS_TABLE
+from ettwatch_clickhouse.tables import (
+    DERIVED,
+    EVENTS_TABLE,
+    EVERYWHERE,
+    FLEET_VIEWS,
+    ROLLUP_VIEWS,
+    ROLLUPS,
+    WINDOWS_TABLE,
+)
 
 __all__ = ["Migration", "migrate", "migrations", "pending", "restore", "script", "statements"]
 
@@ -159,6 +167,7 @@ def restore(store: Store) -> None:
         )
     found = store.query("SELECT name FROM system.tables WHERE database = currentDatabase()").rows
     missing = {EVENTS_TABLE, "events", *DERIVED, *(table.removesuffix("_log") for table in DERIVED)}
+    missing |= {*ROLLUPS, *ROLLUP_VIEWS, *FLEET_VIEWS, *EVERYWHERE, WINDOWS_TABLE, WINDOWS_TABLE.removesuffix("_log")}
     missing -= {str(row[0]) for row in found}
     if EVENTS_TABLE in missing:
         raise StoreError(

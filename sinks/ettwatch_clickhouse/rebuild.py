@@ -8,6 +8,7 @@ from typing import Final
 
 from ettwatch_clickhouse.migrate import restore
 from ettwatch_clickhouse.retention import retention
+from ettwatch_clickhouse.rollups import Rollups
 from ettwatch_clickhouse.shadow import Shadows
 from ettwatch_clickhouse.store import Store
 from ettwatch_clickhouse.stored import StoredEvent, count_events, stored_events
@@ -53,7 +54,8 @@ def rebuild(
     """Make jobs, attempts, segments and phases anew from the stored events.
 
     Readers see the old tables until all is done, then the new ones. A writer may live on meanwhile: what it writes is
-    taken along. One rebuild at a time. Derived tables and views that are missing are created first.
+    taken along. One rebuild at a time. The rollups follow at its end. Derived tables and views that are missing are
+    created first.
 
     Args:
         store: With all migrations applied.
@@ -84,6 +86,7 @@ def rebuild(
         shadows.clear_up()
         raise
     shadows.drop()
+    Rollups(store, clock=clock).run()
     return report
 
 

@@ -3,10 +3,11 @@
 import re
 from typing import Final
 
+from ettwatch_clickhouse.cluster import LOCAL
 from ettwatch_clickhouse.store import Store
 from ettwatch_clickhouse.tables import EVENTS_TABLE
 
-__all__ = ["DEFAULT_EVENT_DAYS", "retention", "set_retention"]
+__all__ = ["DEFAULT_EVENT_DAYS", "retention", "segments_days", "set_retention"]
 
 DEFAULT_EVENT_DAYS: Final = 400
 
@@ -57,3 +58,21 @@ def retention(store: Store, view: str) -> int | None:
     ).rows
     found = _DAYS.search(str(rows[0][0])) if rows else None
     return int(found[1]) if found else None
+
+
+_LONG: Final = re.compile(r"\bTTL\b.*\btoInterval(Day|Week|Month|Quarter|Year)\((\d+)\)", re.S)
+_LEAST_DAYS: Final = {"Day": 1, "Week": 7, "Month": 28, "Quarter": 90, "Year": 365}
+
+
+def segments_days(store: Store) -> int | None:
+    """Return for how many days segments are kept at least, on a cluster too; None for ever.
+
+    Raises:
+        StoreError: It cannot be read.
+    """
+    rows = store.query(
+        "SELECT create_table_query FROM system.tables "
+        f"WHERE database = currentDatabase() AND name IN ('segments_log', 'segments_log{LOCAL}')"
+    ).rows
+    found = [_LONG.search(str(row[0])) for row in rows]
+    return min((int(each[2]) * _LEAST_DAYS[each[1]] for each in found if each), default=None)

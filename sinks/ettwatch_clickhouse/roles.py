@@ -3,15 +3,27 @@
 from typing import Final
 
 from ettwatch_clickhouse.cluster import LOCAL, SHARD, Cluster
-from ettwatch_clickhouse.tables import DERIVED, EVENTS_TABLE
+from ettwatch_clickhouse.tables import (
+    DERIVED,
+    EVENTS_TABLE,
+    EVERYWHERE,
+    FLEET_VIEWS,
+    ROLLUP_VIEWS,
+    ROLLUPS,
+    WINDOWS_TABLE,
+)
 
 __all__ = ["ROLES", "roles"]
 
 ROLES: Final = ("ettwatch_migrator", "ettwatch_writer", "ettwatch_reader")
 """Names of the roles."""
 
-_TABLES: Final = (EVENTS_TABLE, *DERIVED)
-_VIEWS: Final = tuple(table.removesuffix("_log") for table in _TABLES)
+_TABLES: Final = (EVENTS_TABLE, *DERIVED, *ROLLUPS, WINDOWS_TABLE)
+_VIEWS: Final = (
+    *(table.removesuffix("_log") for table in (EVENTS_TABLE, *DERIVED, WINDOWS_TABLE)),
+    *ROLLUP_VIEWS,
+    *FLEET_VIEWS,
+)
 _RECORDS: Final = "schema_migrations"
 _MIGRATES: Final = (
     "SELECT, INSERT, CREATE DATABASE, CREATE TABLE, CREATE VIEW, ALTER TABLE, ALTER VIEW, DROP TABLE, DROP VIEW"
@@ -33,8 +45,11 @@ def roles(database: str, cluster: Cluster | None = None) -> list[str]:
     engines = ["Memory", "ReplacingMergeTree"]
     if cluster is not None:
         engines += ["ReplicatedReplacingMergeTree", *(["Distributed"] if sharded else [])]
-    written = [*_TABLES, *(table + LOCAL for table in _TABLES if sharded)]
-    shown = [*written, *_VIEWS, *(view + SHARD for view in _VIEWS if sharded)]
+    whole = sorted(name for name in EVERYWHERE if name.endswith("_log"))
+    written = [*_TABLES, *(table + LOCAL for table in _TABLES if sharded), *whole]
+    # The rollups are made from views, with the rights of who makes them.
+    read = [view + end for view in ("jobs", "attempts", *ROLLUP_VIEWS) for end in ("", SHARD)[: 1 + sharded]]
+    shown = [*written, *_VIEWS, *(view + SHARD for view in _VIEWS if sharded), *sorted(EVERYWHERE - {*whole})]
     # Acknowledged means: on its shard. And a query inside a query means all shards, too.
     writes = " SETTINGS distributed_foreground_insert = 1, distributed_product_mode = 'global'" if sharded else ""
     reads = " SETTINGS readonly = 2" + (", distributed_product_mode = 'global'" if sharded else "")
@@ -46,6 +61,7 @@ def roles(database: str, cluster: Cluster | None = None) -> list[str]:
         # Only some servers ask for this one.
         *(f"GRANT{on} TABLE ENGINE ON {engine} TO {migrator}" for engine in engines),
         *(f"GRANT{on} SELECT, INSERT ON {database}.{table} TO {writer}" for table in written),
+        *(f"GRANT{on} SELECT ON {database}.{view} TO {writer}" for view in read),
         f"GRANT{on} SELECT ON {database}.{_RECORDS} TO {writer}",
         *(f"GRANT{on} SELECT ON {database}.{name} TO {reader}" for name in shown),
     ]

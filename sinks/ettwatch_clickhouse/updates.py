@@ -23,7 +23,8 @@ from ettwatch_clickhouse.rows import (
     phase_content,
     phase_row,
 )
-from ettwatch_clickhouse.tables import EVENTS_TABLE, Tables
+from ettwatch_clickhouse.tables import EVENTS_TABLE, WINDOWS_TABLE, Tables
+from ettwatch_clickhouse.windows import WINDOWS, WindowBatch
 from ettwatch_clickhouse.writeids import WriteIds
 from ettwatch_schemas import (
     AttemptSummary,
@@ -35,6 +36,7 @@ from ettwatch_schemas import (
     PhasesUpdate,
     SegmentsUpdate,
     Update,
+    Window,
 )
 
 __all__ = ["Bounds", "Insert", "Standing", "UpdateBatch", "Wholes"]
@@ -171,6 +173,7 @@ class UpdateBatch:
         self._phases = _Part[PhaseKey, PhaseSpan]()
         self._cells: dict[str, dict[int, tuple[int, Hour]]] = {}
         self._bounds: dict[str, Bounds] = {}
+        self._windows = WindowBatch()
 
     def update(self, update: Update) -> None:
         """Take in an update, or the summary of a job."""
@@ -185,6 +188,11 @@ class UpdateBatch:
                 self.rows += self._phases.take(job, version, whole, _by_key(spans), _by_key(finals), keys)
             case SegmentsUpdate():
                 self._segments(update)
+
+    def window(self, window: Window) -> None:
+        """Take in a window."""
+        self._windows.take(window)
+        self.rows += 1
 
     def events(self, rows: list[Row]) -> None:
         """Take in rows of events, as :func:`ettwatch_clickhouse.rows.event_row` makes them."""
@@ -225,6 +233,7 @@ class UpdateBatch:
             Insert(names.attempts, ATTEMPTS, attempts),
             Insert(names.segments, SEGMENTS, cells),
             Insert(names.jobs, JOBS, jobs),
+            Insert(WINDOWS_TABLE, WINDOWS, self._windows.rows(ids)),
         ]
         return [insert for insert in made if insert.rows]
 

@@ -22,7 +22,6 @@ __all__ = ["Snapshot", "snapshot"]
 
 
 class _Parts(NamedTuple):
-
     summary: JobSummary
     attempts: list[AttemptSummary]
     segments: list[Segment]

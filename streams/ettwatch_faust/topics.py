@@ -94,6 +94,10 @@ class Names(NamedTuple):
     segments: str
     phases: str
     state: str
+    parts: str
+    windows: str
+    windows_state: str
+    alerts: str
 
 
 def names(prefix: str = "ett") -> Names:
@@ -109,6 +113,10 @@ def names(prefix: str = "ett") -> Names:
         segments=f"{prefix}.segments",
         phases=f"{prefix}.phases",
         state=f"{app}-{STATE_TABLE}-changelog",
+        parts=f"{prefix}.windows.parts",
+        windows=f"{prefix}.windows",
+        windows_state=f"{prefix}.windows.state",
+        alerts=f"{prefix}.alerts",
     )
 
 
@@ -205,4 +213,19 @@ def plan(settings: TopicSettings) -> list[TopicSpec]:
         spec(called.segments, "timelines of jobs by hours, on their way to ClickHouse"),
         spec(called.phases, "phases as they were reported, on their way to ClickHouse"),
         spec(called.state, "state of live jobs: a worker goes on from it after a crash", cleanup="compact", days=None),
+        spec(
+            called.parts,
+            "sums of each partition, on their way from stage 1 to stage 2 of the windows",
+            key="dimension",
+            days=2,
+        ),
+        spec(called.windows, "figures of rolling windows, on their way to ClickHouse", key="dimension"),
+        spec(
+            called.windows_state,
+            "state of the windows: `ettwatch windows` goes on from it after a crash",
+            key="record",
+            cleanup="compact",
+            days=None,
+        ),
+        spec(called.alerts, "every state of every alert, for programs", key="alert", shared=False, days=30),
     ]

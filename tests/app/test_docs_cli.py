@@ -32,6 +32,14 @@ ELSEWHERE = {
         ("sink", "sink.md"),
         ("migrate", "clickhouse.md"),
         ("dlq", "dlq.md"),
+        ("run", "run.md"),
+        ("owners", "ownership.md"),
+        ("windows", "windows.md"),
+        ("alerts", "alerts.md"),
+        ("simulate", "simulator.md"),
+        ("import", "importers.md"),
+        ("watch", "sources.md"),
+        ("export", "export.md"),
     )
 }
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ettwatch_app.owners import Owner, Owners, OwnersError, find_owners, load_owners, parse_owners
+from ettwatch_app.owners import find_owners, load_owners
+from ettwatch_core.ownership import Owner, Owners, OwnersError, parse_owners
 from ettwatch_schemas import COMPONENTS, EFFECTIVE, STAGES
 
 TEXT = """\
@@ -68,7 +69,7 @@ def test_the_named_file_then_the_folders_then_the_default(tmp_path: Path, monkey
         ("owners:\n  shutdown:\n    team: ''", 3, "must be a text that is not empty"),
         ("owners:\n  shutdown: trainer", 2, "must be a mapping"),
         ("owners:\n  - shutdown", 2, "owners must be a mapping"),
-        ("ownres:\n  shutdown: {team: a}", 2, "unknown key 'ownres' (did you mean 'owners'?)"),
+        ("ownres:\n  shutdown: {team: a}", 1, "unknown key 'ownres' (did you mean 'owners'?)"),
         ("version: 2\nowners:\n  shutdown: {team: a}", 1, "version must be 1"),
         ("just text", 1, "the file must be a mapping"),
         ("", 1, "the file must be a mapping"),

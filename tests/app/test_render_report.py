@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from ettwatch_app.owners import Owners, find_owners, parse_owners
+from ettwatch_app.owners import find_owners
 from ettwatch_app.render import FleetView, JobView, Mark, print_fleet, print_job
 from ettwatch_app.render.flags import WORDS
+from ettwatch_core.ownership import Owners, parse_owners
 from ettwatch_schemas import EFFECTIVE
 from support.views import T0, S, attempt, segments, span, summary
 

@@ -32,13 +32,17 @@ def test_the_names() -> None:
         "ett.segments",
         "ett.phases",
         "ett-worker-state-changelog",
+        "ett.windows.parts",
+        "ett.windows",
+        "ett.windows.state",
+        "ett.alerts",
     )
     assert [spec.name for spec in plan(TopicSettings("a.b"))] == list(names("a.b")[1:])
 
 
 def test_all_topics_of_jobs_have_equally_many_partitions() -> None:
     assert {spec.partitions for spec in PLAN if spec.shared} == {8}
-    assert [spec.name for spec in PLAN if not spec.shared] == ["ett.events.dlq"]
+    assert [spec.name for spec in PLAN if not spec.shared] == ["ett.events.dlq", "ett.alerts"]
 
 
 def test_the_longest_message_fits_and_its_dead_letter_too() -> None:

@@ -11,6 +11,7 @@ from ettwatch_schemas import (
     decode_phases,
     decode_segments,
     decode_summary,
+    decode_window,
     read_letter,
     topic_examples,
 )
@@ -35,6 +36,8 @@ def test_every_example_is_read() -> None:
         topic = name.partition(".")[0]
         if topic in DECODE:
             read.add(DECODE[topic](data).job)
+        elif topic == "windows":
+            assert decode_window(data).ett_pct is not None
         elif topic == "accepted":
             decoded = [decode_message(line) for line in data.split(b"\n")]
             assert [len(message.events) for message in decoded] == [1, 2]

@@ -166,7 +166,7 @@ def test_workers_can_stay_behind_while_the_sink_is_upgraded(render: Render) -> N
     images = {name: spec["containers"][0]["image"] for name, _, spec in pods(render("small", *told))}
     assert images == {
         "rel-ettwatch-worker": "ettwatch:0.1.0",
-        **{f"rel-ettwatch-{part}": "ettwatch:0.2.0" for part in ("sink", "topics", "migrate")},
+        **{f"rel-ettwatch-{part}": "ettwatch:0.2.0" for part in ("sink", "windows", "topics", "migrate")},
     }
 
 
@@ -193,6 +193,7 @@ def test_each_part_reads_the_secrets_that_it_needs_and_no_others(rendered: dict[
     assert secrets == {
         "worker": {"kafka-ca", "kafka-worker"},
         "sink": {"kafka-ca", "kafka-sink", "clickhouse-ca", "clickhouse-sink"},
+        "windows": {"kafka-ca", "kafka-worker"},
         "topics": {"kafka-ca", "kafka-admin"},
         "migrate": {"clickhouse-ca", "clickhouse-migrate"},
     }
@@ -230,13 +231,26 @@ def test_worker_and_sink_are_asked_whether_they_live_and_are_ready(
 ) -> None:
     for name, _, spec in pods(rendered[values]):
         (container,) = spec["containers"]
-        if name.endswith(("worker", "sink")):
+        if name.endswith(("worker", "sink", "windows")):
             assert container["livenessProbe"]["httpGet"]["path"] == "/healthz"
             assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
             web = {v["name"]: v.get("value") for v in container["env"]}["ETTWATCH_WEB"]
             assert web == f"0.0.0.0:{container['ports'][0]['containerPort']}"
         else:
             assert spec["restartPolicy"] == "Never"
+
+
+def test_the_windows_read_the_ownership_file_of_a_config_map(render: Render) -> None:
+    rendered = render("small", "--set", "windows.owners.configMap=teams", "--set", "windows.owners.key=teams.yaml")
+    spec = named(rendered, "Deployment", "windows")["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    (items,) = [v["configMap"]["items"] for v in spec["volumes"] if v["name"] == "owners"]
+    told = {v["name"]: v.get("value") for v in container["env"]}
+    assert told["ETTWATCH_OWNERS"] == f"{mounts['owners']}/{items[0]['path']}"
+    assert items[0]["key"] == "teams.yaml"
+    plain = named(render("small"), "Deployment", "windows")["spec"]["template"]["spec"]
+    assert "ETTWATCH_OWNERS" not in {v["name"] for v in plain["containers"][0]["env"]}
 
 
 def test_a_worker_of_a_stateful_set_keeps_its_name_and_its_volume(rendered: dict[str, list[dict[str, Any]]]) -> None:
@@ -276,7 +290,7 @@ def test_selectors_find_the_pods_that_they_mean(rendered: dict[str, list[dict[st
 @each_set
 def test_a_node_can_be_drained(rendered: dict[str, list[dict[str, Any]]], values: str) -> None:
     budgets = [each for each in rendered[values] if each["kind"] == "PodDisruptionBudget"]
-    assert len(budgets) == 2
+    assert len(budgets) == 3
     for budget in budgets:
         assert budget["spec"]["maxUnavailable"] not in (0, "0", "0%")
         assert "minAvailable" not in budget["spec"]
@@ -291,7 +305,13 @@ def test_the_network_is_open_only_for_what_is_needed(rendered: dict[str, list[di
     ports = {
         name: {port["port"] for rule in spec["egress"] for port in rule["ports"]} for name, spec in policies.items()
     }
-    assert ports == {"worker": {53, 9093}, "sink": {53, 9093, 8443}, "topics": {53, 9093}, "migrate": {53, 8443}}
+    assert ports == {
+        "worker": {53, 9093},
+        "sink": {53, 9093, 8443},
+        "windows": {53, 9093},
+        "topics": {53, 9093},
+        "migrate": {53, 8443},
+    }
     assert all(set(spec["policyTypes"]) == {"Ingress", "Egress"} for spec in policies.values())
     assert policies["topics"]["ingress"] == policies["migrate"]["ingress"] == []
     assert all("to" in rule for spec in policies.values() for rule in spec["egress"])

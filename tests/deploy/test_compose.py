@@ -145,7 +145,11 @@ def test_prometheus_reads_the_services_on_the_ports_that_they_serve() -> None:
         if name not in ONCE
     }
     assert served == targets - {"localhost:9090"}
-    assert {job["job_name"] for job in told["scrape_configs"]} >= {"ettwatch-worker", "ettwatch-sink"}
+    assert {job["job_name"] for job in told["scrape_configs"]} >= {
+        "ettwatch-worker",
+        "ettwatch-sink",
+        "ettwatch-windows",
+    }
     for name in ("kafka", "prometheus", *[name for name in OURS if name not in ONCE]):
         assert "pipeline" in SERVICES[name]["networks"]
 

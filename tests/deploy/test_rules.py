@@ -72,7 +72,7 @@ def test_the_document_tells_of_no_other_alert() -> None:
 def test_alertmanager_takes_its_settings(amtool: Any) -> None:
     done = amtool("check-config", ALERTMANAGER)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "3 receivers" in done.stdout
+    assert "4 receivers" in done.stdout
 
 
 @pytest.mark.parametrize("name", ALERTS)
@@ -82,6 +82,13 @@ def test_an_alert_reaches_whom_it_concerns(amtool: Any, name: str) -> None:
         "config", "routes", "test", f"--config.file={ALERTMANAGER}", f"alertname={name}", f"severity={severity}"
     )
     assert done.stdout.split() == [{"none": "nobody"}.get(severity, severity)], done.stderr
+
+
+@pytest.mark.parametrize("severity", ["info", "warning", "critical"])
+def test_a_regression_wakes_nobody_and_reaches_whom_it_concerns(amtool: Any, severity: str) -> None:
+    labels = ["alertname=EttwatchRegression", f"severity={severity}", "owner=storage"]
+    done = amtool("config", "routes", "test", f"--config.file={ALERTMANAGER}", *labels)
+    assert done.stdout.split() == ["regression"], done.stderr
 
 
 def test_inhibitions_name_alerts_that_there_are() -> None:

@@ -11,15 +11,17 @@ PACKAGES = (
     "producers/ettwatch",
     "producers/ettwatch_trainer",
     "producers/ettwatch_sim",
+    "producers/ettwatch_sources",
     "streams/ettwatch_core",
     "streams/ettwatch_faust",
     "sinks/ettwatch_clickhouse",
+    "monitor/ettwatch_monitor",
     "app/ettwatch_app",
 )
 
 
 # What is made in the folder and belongs to nobody, where git cannot be asked.
-MADE = {".git", ".venv", "__pycache__", "build", "dist", ".ettwatch"}
+MADE = {".git", ".venv", "node_modules", "__pycache__", "build", "dist", ".ettwatch"}
 
 
 @cache

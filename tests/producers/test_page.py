@@ -66,5 +66,6 @@ def test_everything_public_is_told_of() -> None:
 
 def test_every_option_of_run_is_told_of() -> None:
     options = {name for option in run.params if isinstance(option, Option) for name in option.opts}
-    table = PAGE.partition("## ettwatch run")[2].partition("## What is written")[0]
-    assert options == set(re.findall(r"`(--[a-z-]+)", table.partition("It starts CMD")[0]))
+    page = (Path(__file__).parents[2] / "docs" / "run.md").read_text(encoding="utf-8")
+    table = page.partition("## Options")[2].partition("## What it does")[0]
+    assert options == set(re.findall(r"`(--[a-z-]+)", table))

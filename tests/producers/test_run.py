@@ -255,13 +255,10 @@ def test_restarts_of_torchelastic_inside_one_launch_are_attempts(spool: Path) ->
         sys.exit(1)
     """
     launch((*PYTHON, textwrap.dedent(agent)), spool, "--job", "j", "--max-restarts", "1", "--backoff", "0")
-    assert [(event.attempt, event.source) for event in starts(spool)] == [
-        (0, "launcher"),
-        (1, "trainer"),
-        (2, "launcher"),
-        (3, "trainer"),
-    ]
-    assert [(event.attempt, event.cause) for event in ends(spool)] == [(1, "user_code"), (3, "user_code")]
+    told = {(event.attempt, event.source) for event in starts(spool)}
+    assert {(0, "launcher"), (1, "trainer"), (2, "launcher"), (3, "trainer")} <= told
+    assert {attempt for attempt, _ in told} == {0, 1, 2, 3}
+    assert [(event.attempt, event.cause) for event in ends(spool)] == [(number, "user_code") for number in range(4)]
     summary = timeline(events(spool)).summary
     assert (summary.attempts, summary.nof, summary.status) == (4, 4, "failed")
     assert launch(("true",), spool, "--job", "j").returncode == 0

@@ -20,6 +20,9 @@ def test_what_holds_where_nothing_is_set(tmp_path: Path, monkeypatch: pytest.Mon
         "report_every_s": 30,
         "heartbeat_every_s": 60,
         "progress_all": False,
+        "exit_s": 2,
+        "spool_bytes": 512_000_000,
+        "brokers": None,
     }
     assert read({"ETTWATCH_DATA": "/data"}).spool == "/data/spool"
     assert read({"ETTWATCH_DATA": "/data", "ETTWATCH_SPOOL": "here"}).spool == str(tmp_path / "here")
@@ -80,5 +83,5 @@ def test_the_page_tells_of_every_variable_as_the_code_has_it() -> None:
 
 
 def test_every_variable_that_the_sdk_reads_is_in_the_list() -> None:
-    code = "".join(path.read_text() for path in (ROOT / "producers" / "ettwatch").glob("*.py"))
+    code = "".join(path.read_text() for path in (ROOT / "producers" / "ettwatch").rglob("*.py"))
     assert set(re.findall(r"\bETTWATCH_[A-Z_]*[A-Z]\b", code)) == {name for name, _, _ in VARIABLES}

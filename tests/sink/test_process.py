@@ -145,9 +145,9 @@ def test_clickhouse_away_for_a_while(scene: Scene) -> None:
 
 
 def test_clickhouse_answers_wrongly(scene: Scene) -> None:
-    sink = scene.sink("--timeout", "1")
+    sink = scene.sink("--timeout", "3")
     flaky = scene.house.flaky
-    flaky.delay_s = 2.5
+    flaky.delay_s = 5
     for fault, second in zip((Fault.BUSY, Fault.BROKEN, Fault.LOST, Fault.LATE), ROUNDS, strict=True):
         tries, committed = retries(sink), scene.group.committed()
         with flaky.being(fault):

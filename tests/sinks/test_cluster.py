@@ -15,10 +15,11 @@ from ettwatch_clickhouse.roles import ROLES, roles
 from ettwatch_clickhouse.schema import check_schema
 from ettwatch_clickhouse.shapes import UnknownShape
 from ettwatch_clickhouse.standing import look_up
+from ettwatch_clickhouse.tables import EVERYWHERE, ROLLUP_VIEWS, ROLLUPS, SHARD_KEYS
 from ettwatch_clickhouse.updates import Bounds, Standing, Wholes
 from ettwatch_core import Rules
 from ettwatch_schemas import encode_event
-from support.clickhouse import BASE_TABLES, VIEWS, StoppedClock, count, read_truth, should_be
+from support.clickhouse import EVERY_TABLE, VIEWS, StoppedClock, count, read_truth, should_be
 from support.clickhouse_cluster import NAME, Engine, OneServer, part_shards, two_shards
 from support.story import Story
 
@@ -83,16 +84,21 @@ def test_every_table_of_a_replicated_cluster_is_replicated(parser: Store, layout
             engines[text.split()[5]] = line.removeprefix("ENGINE = ")
             assert "non_replicated" not in text
     own = LOCAL if cluster.sharded else ""
-    for table in BASE_TABLES:
-        version = "" if table == "events_log" else ", ver"
-        path = f"{cluster.path}/{{shard}}/ettwatch/{table}{own}"
-        assert engines.pop(table + own) == f"ReplicatedReplacingMergeTree('{path}', '{{replica}}'{version})"
+    for table in EVERY_TABLE:
+        version = "made" if table in ROLLUPS else "" if table in {"events_log", *EVERYWHERE} else "ver"
+        if table in EVERYWHERE:  # each server holds all rows
+            path, replica, name = f"{cluster.path}/all/ettwatch/{table}", "{shard}-{replica}", table
+        else:
+            path, replica, name = f"{cluster.path}/{{shard}}/ettwatch/{table}{own}", "{replica}", table + own
+        more = f", {version}" if version else ""
+        assert engines.pop(name) == f"ReplicatedReplacingMergeTree('{path}', '{replica}'{more})"
     # Each server has to know what was applied, whatever its shard.
     records = f"ReplicatedReplacingMergeTree('{cluster.path}/all/ettwatch/schema_migrations', '{{shard}}-{{replica}}')"
     assert engines.pop("schema_migrations") == records
-    assert set(engines) == (set(BASE_TABLES) if cluster.sharded else set())
+    assert set(engines) == (set(EVERY_TABLE) - EVERYWHERE if cluster.sharded else set())
     for table, found in engines.items():
-        assert found == f"Distributed('{cluster.name}', 'ettwatch', '{table}{LOCAL}', cityHash64(job))"
+        key = SHARD_KEYS.get(table, "cityHash64(job)")
+        assert found == f"Distributed('{cluster.name}', 'ettwatch', '{table}{LOCAL}', {key})"
 
 
 def test_all_that_is_asked_on_a_shard_is_its_own(parser: Store) -> None:
@@ -101,11 +107,15 @@ def test_all_that_is_asked_on_a_shard_is_its_own(parser: Store) -> None:
     for statement in ALL:
         if "CREATE OR REPLACE VIEW" not in statement:
             continue
-        view, facade = (parsed(parser, text) for text in render(statement, cluster))
+        view, *facades = (parsed(parser, text) for text in render(statement, cluster))
         asked = [line.split("FROM ")[1].split()[0] for line in view.splitlines() if "FROM " in line]
         asked = [name for name in asked if name != "("]
         assert asked
-        assert all(name.endswith(LOCAL) for name in asked)
+        assert all(name.endswith((LOCAL, SHARD)) or name in EVERYWHERE for name in asked)
+        if view.split()[4] in EVERYWHERE:
+            assert not facades
+            continue
+        (facade,) = facades
         assert f"'{view.split()[4].removesuffix(SHARD)}{SHARD}')" in facade
 
 
@@ -190,7 +200,10 @@ def test_roles_have_the_least_rights() -> None:
         of_writer = [text for text in made if text.endswith(f"TO {writer}")]
         assert of_reader
         assert all("GRANT" in text and " SELECT ON ettwatch." in text for text in of_reader)
-        assert all(" SELECT, INSERT ON ettwatch." in text or "schema_migrations" in text for text in of_writer)
+        reads = [text.split(" ON ettwatch.")[1].split()[0] for text in of_writer if " SELECT ON ettwatch." in text]
+        assert all(" SELECT, INSERT ON ettwatch." in text or " SELECT ON ettwatch." in text for text in of_writer)
+        # It writes tables, and reads what the rollups are made from.
+        assert {name.removesuffix(SHARD) for name in reads} == {"jobs", "attempts", "schema_migrations", *ROLLUP_VIEWS}
         assert not any("*" in text for text in [*of_reader, *of_writer])
         assert any("readonly = 2" in text and reader in text for text in made)
 

@@ -6,7 +6,7 @@ import pytest
 
 from ettwatch_clickhouse import SchemaRefused, Store, StoreError, migrate, open_embedded
 from ettwatch_clickhouse.migrate import Migration, migrations, statements
-from support.clickhouse import BASE_TABLES, VIEWS, FaultyStore, before
+from support.clickhouse import EVERY_TABLE, EVERY_VIEW, FaultyStore, before
 
 MANY = migrations()
 
@@ -41,7 +41,7 @@ def test_a_new_database_gets_all_of_them_an_old_one_none(new: Store) -> None:
     assert migrate(new) == [m.name for m in MANY]
     assert migrate(new) == []
     tables = {row[0] for row in new.query("SELECT name FROM system.tables WHERE database = currentDatabase()").rows}
-    assert tables == {*BASE_TABLES, *VIEWS, "schema_migrations"}
+    assert tables == {*EVERY_TABLE, *EVERY_VIEW, "schema_migrations"}
 
 
 @pytest.mark.parametrize("calls", range(0, 18, 3))

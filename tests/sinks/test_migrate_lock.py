@@ -16,13 +16,13 @@ from ettwatch_clickhouse import Store, StoreError, StoreUnavailable, Table, conn
 from ettwatch_clickhouse.cluster import Cluster
 from ettwatch_clickhouse.lock import LOCK, MigrationLock
 from ettwatch_clickhouse.migrate import migrations
-from support.clickhouse import BASE_TABLES, VIEWS
+from support.clickhouse import EVERY_TABLE, EVERY_VIEW
 from support.clickhouse_server import ServerForTests, clickhouse_server
 
 __all__ = ["clickhouse_server"]
 
 ALL: Final = [m.name for m in migrations()]
-TABLES: Final = {*BASE_TABLES, *VIEWS, "schema_migrations"}
+TABLES: Final = {*EVERY_TABLE, *EVERY_VIEW, "schema_migrations"}
 ROUNDS: Final = 8
 
 # Migrates each database that it is told of, and says what it applied and when it held the lock.

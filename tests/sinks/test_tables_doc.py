@@ -6,27 +6,19 @@ from pathlib import Path
 import pytest
 
 from ettwatch_clickhouse import EmbeddedStore, Writer
+from ettwatch_clickhouse.tables import FLEET_VIEWS, ROLLUP_VIEWS, ROLLUPS
 from ettwatch_core import JobState, Rules, apply, snapshot
 from ettwatch_schemas import decode_event
 from support.clickhouse import BASE_TABLES, VIEWS
+from support.pretty import pretty
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "tables.md").read_text()
 CASES = ("01-worked-example", "05-hang-then-timeout", "06-stragglers-and-resize")
 EXAMPLES = re.findall(r"```sql\n(.*?)\n```\n\n```text\n(.*?)\n```", PAGE, re.S)
-PLAIN = ", ".join(
-    f"output_format_pretty_{name}"
-    for name in (
-        "color = 0",
-        "row_numbers = 0",
-        "grid_charset = 'ASCII'",
-        "highlight_digit_groups = 0",
-        "single_large_number_tip_threshold = 0",
-    )
-)
 
 
-@pytest.mark.parametrize("table", [*VIEWS, *BASE_TABLES, "schema_migrations"])
+@pytest.mark.parametrize("table", [*VIEWS, *FLEET_VIEWS, *BASE_TABLES, *ROLLUPS, "schema_migrations"])
 def test_every_column_is_told_with_type_and_meaning(embedded: EmbeddedStore, table: str) -> None:
     columns = embedded.query(
         "SELECT name, type, comment FROM system.columns WHERE database = currentDatabase() AND table = {table:String} "
@@ -39,7 +31,7 @@ def test_every_column_is_told_with_type_and_meaning(embedded: EmbeddedStore, tab
     assert [line for line in section[1].splitlines() if line.startswith("| `")] == rows
 
 
-@pytest.mark.parametrize("table", BASE_TABLES)
+@pytest.mark.parametrize("table", [*BASE_TABLES, *ROLLUPS])
 def test_engines_and_sort_keys_are_told(embedded: EmbeddedStore, table: str) -> None:
     engine, key = embedded.query(
         "SELECT engine_full, sorting_key FROM system.tables WHERE database = currentDatabase() AND name = {t:String}",
@@ -51,7 +43,12 @@ def test_engines_and_sort_keys_are_told(embedded: EmbeddedStore, table: str) -> 
     assert f"sorted by `{key}`" in section[1] or f"sorted by `({key})`" in section[1]
 
 
-def test_no_view_uses_final(embedded: EmbeddedStore) -> None:
+def test_the_views_that_keep_the_rollups_are_named(embedded: EmbeddedStore) -> None:
+    for view in ROLLUP_VIEWS:
+        assert f"| `{view}` |" in PAGE
+
+
+def test_no_view_of_a_base_table_uses_final(embedded: EmbeddedStore) -> None:
     for (text,) in embedded.query(
         "SELECT create_table_query FROM system.tables WHERE database = currentDatabase() AND engine = 'View'"
     ).rows:
@@ -78,8 +75,4 @@ def test_there_are_enough_examples() -> None:
 
 @pytest.mark.parametrize(("query", "answer"), EXAMPLES)
 def test_the_examples_give_what_they_say(told: EmbeddedStore, query: str, answer: str) -> None:
-    handle = told.handle()
-    handle.query("USE ettwatch")
-    text = handle.query(f"{query}\nSETTINGS {PLAIN}", "PrettySpaceMonoBlock").bytes().decode()
-    handle.close()
-    assert [line.rstrip() for line in text.strip("\n").splitlines()] == answer.splitlines()
+    assert pretty(told, query) == answer.splitlines()

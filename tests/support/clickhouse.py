@@ -9,11 +9,19 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from ettwatch_clickhouse import Store, Table
+from ettwatch_clickhouse.tables import EVERYWHERE, FLEET_VIEWS, ROLLUP_VIEWS, ROLLUPS, WINDOWS_TABLE
 from ettwatch_core import Settled, Snapshot, cells
 from ettwatch_schemas import AttemptSummary, JobSummary, PhaseSpan, Segment
 
 BASE_TABLES: Final = ("events_log", "segments_log", "attempts_log", "jobs_log", "phases_log")
 VIEWS: Final = ("events", "segments", "attempts", "jobs", "phases")
+EVERY_TABLE: Final = (
+    *BASE_TABLES,
+    *ROLLUPS,
+    WINDOWS_TABLE,
+    *sorted(name for name in EVERYWHERE if name.endswith("_log")),
+)
+EVERY_VIEW: Final = (*VIEWS, "windows", *FLEET_VIEWS, *ROLLUP_VIEWS, *sorted(EVERYWHERE - {*EVERY_TABLE}))
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SPAN: Final = {"charged": "charged_us", "hidden": "hidden_us", "behind": "behind_us"}
@@ -82,7 +90,7 @@ def empty(store: Store) -> None:
     """Remove all rows."""
     filled = store.query("SELECT name FROM system.tables WHERE database = currentDatabase() AND total_rows > 0").rows
     for (table,) in filled:
-        if table in BASE_TABLES:
+        if table in EVERY_TABLE:
             store.command(f"TRUNCATE TABLE {table}")
 
 

@@ -17,7 +17,8 @@ import clickhouse_connect
 from ettwatch_clickhouse import Store, Table
 from ettwatch_clickhouse.address import DISTRIBUTED
 from ettwatch_clickhouse.client import ClientStore
-from ettwatch_clickhouse.cluster import LOCAL, SHARD_BY
+from ettwatch_clickhouse.cluster import LOCAL, SHARD, SHARD_BY
+from ettwatch_clickhouse.tables import EVERYWHERE, SHARD_KEYS
 from support.clickhouse import BASE_TABLES
 
 NAME: Final = "two"
@@ -60,6 +61,64 @@ class OneServer:
 
     def close(self) -> None:
         self.inner.close()
+
+
+class TwoShards(OneServer):
+    """A database over two others, `shard_1` and `shard_2`, in which all that belongs to a shard is made.
+
+    For each Distributed table stands a Merge table over those of the shards; rows are taken to their shard here, by the
+    same key. What is small and whole on every server is in all three. Once in an engine.
+    """
+
+    def __init__(self, engine: "Engine", database: str) -> None:
+        super().__init__(engine.store(database))
+        self.shards = [OneServer(engine.store(name)) for name in ("shard_1", "shard_2")]
+
+    def command(self, sql: str) -> None:
+        told = re.match(r"\s*INSERT INTO (\w+) \(([^)]*)\)\s*SELECT", sql)
+        if told is not None and told[1] not in EVERYWHERE and told[1] != "schema_migrations":
+            select, settings = sql[told.end() - len("SELECT") :].rsplit("SETTINGS", 1)
+            for number, into in enumerate(("shard_1", "shard_2")):
+                self.inner.command(
+                    f"INSERT INTO {into}.{told[1]}{LOCAL} ({told[2]}) SELECT * FROM "
+                    f"(SELECT * FROM ({self._named(told[2], select)}) WHERE {self._key(told[1])} % 2 = {number}) "
+                    f"SETTINGS {settings}"
+                )
+            return
+        name = re.search(r"^(?:CREATE|ALTER)[A-Z ]*(?:TABLE|VIEW) (?:IF NOT EXISTS )?(\w+)", sql)
+        of_shard = name is not None and name[1].endswith((LOCAL, SHARD))
+        if of_shard or (name is not None and name[1] in EVERYWHERE):
+            for shard in self.shards:
+                shard.command(sql)
+        if not of_shard:
+            super().command(
+                re.sub(r"Distributed\('\w+', '\w+', '(\w+)'[^\n]*", r"Merge(REGEXP('^shard_[12]$'), '^\1$')", sql)
+            )
+
+    def insert(
+        self, table: str, columns: Sequence[str], rows: Sequence[Sequence[object]], *, token: str | None = None
+    ) -> None:
+        if "job" not in columns:
+            self.inner.insert(table, columns, rows)
+            return
+        at = columns.index("job")
+        jobs = sorted({str(row[at]) for row in rows})
+        found = self.inner.query(
+            f"SELECT job, {SHARD_BY} % 2 FROM (SELECT arrayJoin({{jobs:Array(String)}}) AS job)", {"jobs": jobs}
+        ).rows
+        of = {str(job): number for job, number in found}
+        for number, shard in enumerate(self.shards):
+            shard.inner.insert(table + LOCAL, columns, [row for row in rows if of[str(row[at])] == number])
+
+    def _key(self, table: str) -> str:
+        return SHARD_KEYS.get(table, SHARD_BY)
+
+    def _named(self, columns: str, select: str) -> str:
+        """The query with the names of the columns, whatever it calls them."""
+        names = [name.strip() for name in columns.split(",")]
+        shown = ", ".join(f"t.{i} AS {name}" for i, name in enumerate(names, 1))
+        listed = select.strip().removeprefix("SELECT")
+        return f"SELECT {shown} FROM (SELECT tuple(*) AS t FROM (SELECT {listed}))"
 
 
 class Engine:

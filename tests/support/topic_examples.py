@@ -9,14 +9,21 @@ from typing import Any, Final
 
 import ettwatch_schemas
 from ettwatch_core import JobState, Published, Rules, apply, settle, snapshot
+from ettwatch_core.ownership import Owners
+from ettwatch_core.windows import FLEET, MINUTE_US, Clock, Merger, Sizes, Source, Told
 from ettwatch_schemas import (
+    AttemptsUpdate,
     DeadLetter,
     DecodeError,
     Event,
+    JobSummary,
+    SegmentsUpdate,
     Update,
+    Window,
     decode_event,
     encode_event,
     encode_update,
+    encode_window,
     letter_headers,
 )
 from support.story import START, Story
@@ -65,6 +72,25 @@ def publications() -> list[list[Update]]:
     return out
 
 
+def window() -> Window:
+    """The last hour of a fleet that has this job alone."""
+    sizes, now = Sizes.parse("1h"), (START + 425 * _SECOND) // MINUTE_US
+    source, merger = Source(sizes, now, Owners("", ())), Merger(sizes, 1, 1)
+    for updates in publications():
+        for update in updates:
+            match update:
+                case JobSummary():
+                    source.summary(update, now)
+                case AttemptsUpdate():
+                    source.attempts(update, now)
+                case SegmentsUpdate():
+                    source.segments(update, now)
+    merger.take(Told(0, 1, sizes.layout, source.tell(source.dirty()), Clock(now, now)))
+    merger.advance(now)
+    made = [each for each in merger.publish(START + 470 * _SECOND, lambda: True) if each.scope == FLEET.scope]
+    return made[-1]
+
+
 def letter() -> DeadLetter:
     """A message that is refused, because its time is in seconds."""
     event = {"v": 1, "id": "a-1", "kind": "heartbeat", "job": _JOB, "ts": START // _SECOND, "attempt": 0}
@@ -105,6 +131,7 @@ def files() -> dict[str, bytes]:
             out[f"{topic}.{when}.json"] = encode_update(update) + b"\n"
     events = [encode_event(event) for event in _next()]
     out["accepted.lines.jsonl"] = events[0] + b"\n[" + b",".join(events[1:]) + b"]\n"
+    out["windows.fleet.json"] = encode_window(window()) + b"\n"
     out["dlq.letter.json"] = json.dumps(_record(letter())).encode() + b"\n"
     return out
 

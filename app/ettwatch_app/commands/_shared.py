@@ -11,7 +11,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import click
 
-from ettwatch_app.owners import Owners, OwnersError, find_owners
+from ettwatch_app.owners import find_owners
+from ettwatch_core.ownership import Owners, OwnersError
 
 DONE = 0
 SOME_REJECTED = 1
@@ -96,6 +97,17 @@ def format_option(*choices: str) -> Callable[[Command], Command]:
         show_default=True,
         help="How to write the result.",
     )
+
+
+def definition_option(command: Command) -> Command:
+    """Add `--definition`."""
+    return click.option(
+        "--definition",
+        type=click.Choice(["ett", "goodput"]),
+        default="ett",
+        show_default=True,
+        help="Whose definition: ETT%, or Google's goodput of the same timeline.",
+    )(command)
 
 
 def owners_for(own: Path) -> Owners:

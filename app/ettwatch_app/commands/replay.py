@@ -9,7 +9,17 @@ import click
 from rich.text import Text
 
 from ettwatch_app.commands._meter import Bar
-from ettwatch_app.commands._shared import NOTHING_DONE, SOME_REJECTED, Refused, ends_cleanly, format_option, seldom
+from ettwatch_app.commands._shared import (
+    NOTHING_DONE,
+    SOME_REJECTED,
+    Refused,
+    definition_option,
+    ends_cleanly,
+    format_option,
+    seldom,
+)
+from ettwatch_app.goodput import from_json
+from ettwatch_app.goodput import table as goodput_table
 from ettwatch_app.render import clean, jobs_table, segments_table, show, stdout_console, write_advice
 from ettwatch_app.replay import Options, Outcome, parse_duration, parse_instant, replay_files
 from ettwatch_core import Rules
@@ -65,6 +75,7 @@ INSTANT = _Typed("time", parse_instant)
     help="A gap without new data that is longer than this is a hang.",
 )
 @click.option("--segments", is_flag=True, help="Add the timeline of each job.")
+@definition_option
 @click.pass_context
 @ends_cleanly
 def replay(
@@ -75,6 +86,7 @@ def replay(
     lateness: int | None,
     hang_after: int,
     segments: bool,
+    definition: str,
 ) -> None:
     """Turn files of events into one summary for each job.
 
@@ -86,8 +98,16 @@ def replay(
 
     Exit codes: 0 done; 1 done, some input rejected; 2 nothing done.
     """
+    if definition == "goodput" and (segments or lateness is not None):
+        raise click.UsageError("--definition goodput goes with neither --segments nor --lateness")
     with Bar() as bar, _rare_collections():
-        options = Options(rules=Rules(lateness=lateness, hang_after=hang_after), now=now, segments=segments, meter=bar)
+        options = Options(
+            rules=Rules(lateness=lateness, hang_after=hang_after),
+            now=now,
+            segments=segments,
+            definition=definition,
+            meter=bar,
+        )
         try:
             outcome = replay_files(files, options)
         except OSError as error:
@@ -101,6 +121,8 @@ def replay(
         ctx.exit(NOTHING_DONE)
     if form == "json":
         _write_json(outcome)
+    elif definition == "goodput":
+        show(stdout_console(), goodput_table(from_json(line) for line in outcome.results))
     else:
         _print_tables(outcome, segments)
     if outcome.problems.rejected or outcome.problems.broken_files:

@@ -8,10 +8,18 @@ from pathlib import Path
 import click
 
 from ettwatch_app.commands._folder import opened
-from ettwatch_app.commands._shared import Refused, data_option, ends_cleanly, format_option, owners_for
+from ettwatch_app.commands._shared import (
+    Refused,
+    data_option,
+    definition_option,
+    ends_cleanly,
+    format_option,
+    owners_for,
+)
 from ettwatch_app.datafolder import locate
-from ettwatch_app.owners import Owners
-from ettwatch_app.render import FleetView, JobView, clean, print_fleet, print_job, stdout_console
+from ettwatch_app.goodput import as_json, goodput, table
+from ettwatch_app.render import FleetView, JobView, clean, print_fleet, print_job, show, stdout_console
+from ettwatch_core.ownership import Owners
 
 
 @click.command()
@@ -25,8 +33,9 @@ from ettwatch_app.render import FleetView, JobView, clean, print_fleet, print_jo
     show_default=True,
     help="Without JOB: how many jobs to list, the newest first; 0 lists all.",
 )
+@definition_option
 @ends_cleanly
-def report(job: str | None, data: Path | None, form: str, limit: int) -> None:
+def report(job: str | None, data: Path | None, form: str, limit: int, definition: str) -> None:
     """Show where the time went: of one JOB, or of all jobs.
 
     It goes through `ettwatch up` where one lives, else it opens the data folder itself.
@@ -34,8 +43,10 @@ def report(job: str | None, data: Path | None, form: str, limit: int) -> None:
     Exit codes: 0 done; 2 nothing done.
     """
     import ettwatch_clickhouse as sink
-    from ettwatch_app.reading import near_names, read_fleet, read_job
+    from ettwatch_app.reading import near_names, read_fleet, read_job, read_points
 
+    if definition == "goodput" and job is None:
+        raise click.UsageError("--definition goodput needs the name of a JOB")
     folder = locate(data)
     owners = owners_for(folder.owners)
     with opened(folder, "ettwatch report") as store:
@@ -44,10 +55,17 @@ def report(job: str | None, data: Path | None, form: str, limit: int) -> None:
                 view: JobView | FleetView | None = read_fleet(store, owners, limit or None)
             else:
                 view = read_job(store, job, owners)
+            points = read_points(store, job) if definition == "goodput" and job is not None else []
             near = near_names(store, job) if job is not None and view is None else []
         except sink.StoreError as error:
             raise Refused(str(error)) from None
-    if isinstance(view, FleetView):
+    if definition == "goodput" and isinstance(view, JobView):
+        found = goodput(view.summary, view.attempts, view.segments, points)
+        if form == "json":
+            click.echo(as_json(found))
+        else:
+            show(stdout_console(), table([found]))
+    elif isinstance(view, FleetView):
         _fleet(view, form)
     elif isinstance(view, JobView):
         _job(view, form)
@@ -72,7 +90,7 @@ def _job(view: JobView, form: str) -> None:
             {"attempt": s.attempt, "stage": s.stage, "start": s.start, "end": s.end, "gpus": s.gpus}
             for s in view.segments
         ],
-        "owners": _owners(view.owners, view.summary.stages),
+        "owners": _owners(view.owners, view.summary.stages, view.summary.cluster, view.summary.model),
     }
     click.echo(json.dumps(told, ensure_ascii=False))
 
@@ -94,6 +112,9 @@ def _fleet(view: FleetView, form: str) -> None:
     click.echo(json.dumps(told, ensure_ascii=False))
 
 
-def _owners(owners: Owners, stages: Mapping[str, float]) -> dict[str, object]:
+def _owners(
+    owners: Owners, stages: Mapping[str, float], cluster: str | None = None, model: str | None = None
+) -> dict[str, object]:
     """The owner of each stage that took time."""
-    return {stage: None if (owner := owners.of(stage)) is None else asdict(owner) for stage in stages}
+    found = {stage: owners.of(stage, cluster, model) for stage in stages}
+    return {stage: None if owner is None else asdict(owner) for stage, owner in found.items()}

@@ -66,10 +66,12 @@ def worker(**told: Any) -> None:
 
 def _check(settings: "WorkerSettings") -> None:
     """Look whether it can begin. Raises SettingError, BrokersError."""
-    from ettwatch_faust import SettingError, plan
+    from ettwatch_faust import SettingError, names, plan
     from ettwatch_faust.precheck import precheck
 
-    precheck(settings.access, plan(settings.topics))
+    called = names(settings.topics.prefix)
+    others = {called.parts, called.windows, called.windows_state, called.alerts}
+    precheck(settings.access, [spec for spec in plan(settings.topics) if spec.name not in others])
     if settings.store == "rocksdb":
         try:
             settings.state_dir.mkdir(parents=True, exist_ok=True)

@@ -8,10 +8,10 @@ from rich.text import Text
 
 from ettwatch_app.datafolder import DataFolder
 from ettwatch_app.demo.check import differences, export_events
-from ettwatch_app.owners import Owners
 from ettwatch_app.reading import read_job, read_summaries
 from ettwatch_app.render import count, print_job, print_table, show
 from ettwatch_clickhouse import Store
+from ettwatch_core.ownership import Owners
 
 QUERIES = (
     (

@@ -9,9 +9,10 @@ from pathlib import Path
 from ettwatch.settings import VARIABLES, read
 from ettwatch_app.clickhouse import CLICKHOUSE_VARIABLES
 from ettwatch_app.doctor.finding import Finding
-from ettwatch_app.owners import OwnersError, find_owners
+from ettwatch_app.owners import find_owners
 from ettwatch_app.sink.settings import SETTINGS as SINK_SETTINGS
 from ettwatch_app.up.settings import SETTINGS, parse_interval, parse_lateness, parse_listen
+from ettwatch_core.ownership import OwnersError
 from ettwatch_faust import BROKER_VARIABLES, TOPIC_VARIABLES
 from ettwatch_faust.logs import LOG_VARIABLES
 from ettwatch_faust.settings import WORKER_SETTINGS
@@ -102,11 +103,13 @@ def check_owners(own: Path) -> Iterator[Finding]:
     except OSError as error:
         yield Finding("owners", "fail", f"cannot read {error.filename}: {error.strerror}", "correct ETTWATCH_OWNERS")
         return
+    for line, reason in owners.doubts:
+        yield Finding("owners", "warn", f"{owners.source}:{line}: {reason}", "correct that line")
     orphans = [component for component in COMPONENTS if owners.of(component) is None]
     if orphans:
         yield Finding("owners", "warn", f"{owners.source}: nobody owns {', '.join(orphans)}", "name their teams there")
     else:
-        yield Finding("owners", "ok", f"{owners.source}: {len(owners.by_prefix)} entries, every component is owned")
+        yield Finding("owners", "ok", f"{owners.source}: {len(owners.rules)} rules, every component is owned")
 
 
 def check_clock(now: datetime) -> Iterator[Finding]:

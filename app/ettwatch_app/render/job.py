@@ -8,13 +8,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ettwatch_app.owners import Owner
 from ettwatch_app.render.console import plain_table, show
 from ettwatch_app.render.flags import in_words
 from ettwatch_app.render.palette import LOOKS, ORDER, STATUS_STYLES
 from ettwatch_app.render.text import clean, count, duration, hours, moment, percent, share
 from ettwatch_app.render.timeline import timeline
 from ettwatch_app.render.views import JobView
+from ettwatch_core.ownership import Owner
 from ettwatch_schemas import EFFECTIVE, AttemptSummary, component_of
 
 _MOST_ATTEMPTS = 20
@@ -62,7 +62,7 @@ def _head(view: JobView) -> Iterator[Text]:
     losses = {stage: seconds for stage, seconds in job.stages.items() if stage != EFFECTIVE}
     if losses:
         worst = max(sorted(losses), key=lambda stage: losses[stage])
-        owner = view.owners.of(worst)
+        owner = view.owners.of(worst, job.cluster, job.model)
         team = f", team {clean(owner.team, 40)}" if owner else ""
         yield Text(f"the largest part of it: {clean(worst, 60)}, {duration(losses[worst])}{team}")
 
@@ -84,14 +84,14 @@ def _stages(view: JobView, wide: bool) -> Table:
     owner_cells = 2 if wide else 1
     for name in ORDER:
         seconds = job.effective_s if name == EFFECTIVE else job.components[name]
-        owner = view.owners.of(name)
+        owner = view.owners.of(name, job.cluster, job.model)
         label = Text.assemble((LOOKS[name].letter, LOOKS[name].style), " ", (name, "bold"))
         table.add_row(label, *_amounts(seconds, job.e2e_s, wide), *_owned(owner)[:owner_cells])
         inside = {stage: s for stage, s in job.stages.items() if stage != EFFECTIVE and component_of(stage) == name}
         if set(inside) <= {name}:
             continue
         for stage in sorted(inside, key=lambda stage: (-inside[stage], stage)):
-            own = view.owners.of(stage)
+            own = view.owners.of(stage, job.cluster, job.model)
             shown = "(the rest)" if stage == name else clean(stage[len(name) :], 36)
             table.add_row(
                 Text(f"    {shown}"),

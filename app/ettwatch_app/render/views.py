@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from ettwatch_app.owners import Owners
+from ettwatch_core.ownership import Owners
 from ettwatch_schemas import AttemptSummary, JobSummary, PhaseSpan, Segment
 
 

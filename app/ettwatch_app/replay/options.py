@@ -35,6 +35,7 @@ class Options:
             order, and jobs that are over are dropped on the way; with None no event is too late.
         now: The clock, in microseconds; None: for each job its newest event.
         segments: Add the segments to each summary.
+        definition: `ett`, or `goodput`: then each line is the job's goodput instead of its summary.
         memory: About how many bytes of lines are held before a temporary file takes them.
         meter: Is told of progress.
     """
@@ -42,5 +43,6 @@ class Options:
     rules: Rules = field(default_factory=lambda: Rules(lateness=None))
     now: int | None = None
     segments: bool = False
+    definition: str = "ett"
     memory: int = 64 << 20
     meter: Meter = field(default_factory=Silent)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from ettwatch_app.goodput import Point, as_json, goodput, point_of
 from ettwatch_app.joined import joined
 from ettwatch_app.replay.options import Options
 from ettwatch_app.replay.problems import Problems
@@ -36,6 +37,7 @@ class Tally:
         self.states: dict[str, JobState] = {}
         self.first: dict[str, int] = {}
         self.accepted = 0
+        self._points: dict[str, list[Point]] | None = {} if options.definition == "goodput" else None
         self._options = options
         self._problems = problems
 
@@ -51,6 +53,8 @@ class Tally:
         verdict = apply(state, event, self._options.rules)
         if verdict is Verdict.ACCEPTED:
             self.accepted += 1
+            if self._points is not None and (point := point_of(event)) is not None:
+                self._points.setdefault(job, []).append(point)
         elif verdict is not Verdict.DUPLICATE:
             self._refused(place, event, state, verdict)
         return state
@@ -77,6 +81,9 @@ class Tally:
     def line_of(self, job: str, settled: list[Segment]) -> bytes:
         """Summarize a job as a line of JSON; `settled` are the segments that were taken out of it before."""
         state, options = self.states[job], self._options
+        if self._points is not None:
+            snap = snapshot(state, options.rules, options.now)
+            return as_json(goodput(snap.summary, snap.attempts, snap.segments, self._points.pop(job, [])))
         if not options.segments:
             return summarize(state, options.rules, options.now).model_dump_json().encode()
         snap = snapshot(state, options.rules, options.now, keep=False)

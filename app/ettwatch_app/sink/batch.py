@@ -77,6 +77,8 @@ class Batch:
             self.born = now
         if content.update is not None:
             self.updates.update(content.update)
+        if content.window is not None:
+            self.updates.window(content.window)
         if content.events:
             self.updates.events(content.events)
         self.letters += [_letter(record, bad, int(now * 1e6)) for bad in content.bad]

@@ -10,11 +10,13 @@ from ettwatch_clickhouse.rows import Row, event_row
 from ettwatch_schemas import (
     Update,
     UpdateError,
+    Window,
     decode_attempts,
     decode_message,
     decode_phases,
     decode_segments,
     decode_summary,
+    decode_window,
 )
 from ettwatch_schemas.scan import split_array
 
@@ -50,6 +52,7 @@ class Content:
 
     Attributes:
         update: An update or a summary, if it is one.
+        window: A window, if it is one.
         events: Rows of events.
         bad: What could not be read.
     """
@@ -57,13 +60,14 @@ class Content:
     update: Update | None = None
     events: list[Row] = field(default_factory=list)
     bad: list[Bad] = field(default_factory=list)
+    window: Window | None = None
 
 
 def content_of(kind: str, value: bytes | None, received: int) -> Content:
     """Return what a record tells.
 
     Args:
-        kind: What the records of its topic are: `jobs`, `attempts`, `segments`, `phases` or `accepted`.
+        kind: What the records of its topic are: `jobs`, `attempts`, `segments`, `phases`, `windows` or `accepted`.
         value: Its value. None tells nothing: in a compacted topic it removes what was there.
         received: When the record was made (µs).
     """
@@ -72,6 +76,8 @@ def content_of(kind: str, value: bytes | None, received: int) -> Content:
     if kind == "accepted":
         return _accepted(value, received)
     try:
+        if kind == "windows":
+            return Content(window=decode_window(value))
         update = _DECODERS[kind](value)
         check_fits(update)
     except UpdateError as error:

@@ -106,4 +106,5 @@ def inputs(called: "Names") -> dict[str, str]:
         called.segments: "segments",
         called.phases: "phases",
         called.accepted: "accepted",
+        called.windows: "windows",
     }

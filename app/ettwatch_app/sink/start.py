@@ -2,13 +2,14 @@
 
 import logging
 import threading
+from typing import Final
 
 from ettwatch_app.sink.letters import Letters
 from ettwatch_app.sink.runner import Sink
 from ettwatch_app.sink.settings import SinkSettings, inputs
 from ettwatch_app.sink.source import Source
 from ettwatch_app.sink.writing import BatchWriter
-from ettwatch_clickhouse import Store, StoreError, StoreUnavailable
+from ettwatch_clickhouse import RollupKeeper, Rollups, Store, StoreError, StoreUnavailable
 from ettwatch_clickhouse.metrics import SinkMetrics
 from ettwatch_clickhouse.schema import check_schema
 from ettwatch_faust import BrokersError, SettingError, names, plan, precheck
@@ -16,6 +17,9 @@ from ettwatch_faust.probe import Probe, ProbeError, serve
 from ettwatch_faust.web import parse_address
 
 log = logging.getLogger(__name__)
+
+_ROLLUPS_S: Final = 600
+"""Seconds to wait for a statement that makes rollups anew."""
 
 
 class CannotBegin(Exception):
@@ -106,6 +110,10 @@ def _work(
     writer = BatchWriter(store, letters, metrics, settings.limits)
     sink = Sink(kinds, writer, metrics, settings.limits)
     source = Source(settings, kinds, sink, sink.committed)
+    # A handle of its own: making much anew takes longer than the rows that come in can wait.
+    apart = settings.clickhouse.connect(timeout_s=max(settings.timeout_s, _ROLLUPS_S))
+    rollups = Rollups(apart)
+    keeper = None if settings.once else RollupKeeper(rollups, _told)
     try:
         ends = source.ends(kinds) if settings.once else None
         starting.sink = sink
@@ -115,7 +123,23 @@ def _work(
             extra={"event": "started", "group": settings.group},
         )
         sink.run(source, stop, ends)
+        if settings.once:
+            _roll_up(rollups)
     finally:
+        if keeper is not None:
+            keeper.close()
+        apart.close()
         source.close()
         letters.close()
     log.info("stopped", extra={"event": "stopped"})
+
+
+def _roll_up(rollups: Rollups) -> None:
+    try:
+        rollups.run()
+    except StoreError as error:
+        _told(error)
+
+
+def _told(error: StoreError) -> None:
+    log.warning("the rollups are not up to date: %s", error, extra={"event": "rollups"})

@@ -63,8 +63,9 @@ def build(
     log: Log,
     clocks: Clocks,
     stack: ExitStack,
+    tend: Callable[[], None] | None = None,
 ) -> Runner:
-    """Return a runner over an opened store; what has to be closed is pushed onto `stack`.
+    """Return a runner over an opened store; what has to be closed is pushed onto `stack`; `tend` is called every round.
 
     Raises:
         FolderError: The state file or the dead letters cannot be opened.
@@ -127,6 +128,7 @@ def build(
         clock=clocks.now_us,
         monotonic=clocks.monotonic,
         wait=clocks.wait,
+        tend=tend,
     )
 
 

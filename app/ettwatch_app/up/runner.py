@@ -31,6 +31,7 @@ class Runner:
         clock: The time in µs.
         monotonic: A monotonic clock (s).
         wait: Waits for some seconds; returns True if the run is to end.
+        tend: Called in every round: what else there is to look after.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Runner:
         clock: Callable[[], int],
         monotonic: Callable[[], float],
         wait: Callable[[float], bool],
+        tend: Callable[[], None] | None = None,
     ) -> None:
         self._settings = settings
         self._limits = settings.limits
@@ -56,6 +58,7 @@ class Runner:
         self._clock = clock
         self._monotonic = monotonic
         self._wait = wait
+        self._tend = tend
         self.totals = Totals(rejects=committer.rejects)
         self._dirty = False
         self._unwritten = 0  # bytes of events
@@ -83,6 +86,8 @@ class Runner:
 
     def round(self) -> None:
         """Do one round: what there is to do now, without waiting."""
+        if self._tend is not None:
+            self._tend()
         now_s = self._monotonic()
         if now_s >= self._scan_s or self._settings.once:
             self._spool.scan()

@@ -15,12 +15,14 @@ from typing import Final
 
 from ettwatch_app import datafolder
 from ettwatch_app.datafolder import DataFolder, FolderError, FolderInUse, Ownership, UpInfo
+from ettwatch_app.owners import OwnersWatch
 from ettwatch_app.up.assemble import build, patient_writer, real_clocks
 from ettwatch_app.up.commit import GaveUp
 from ettwatch_app.up.log import Log, named
+from ettwatch_app.up.owners import OwnersKeeper
 from ettwatch_app.up.progress import Totals
 from ettwatch_app.up.settings import UpSettings
-from ettwatch_clickhouse import Store, StoreError, migrate, open_embedded, serve
+from ettwatch_clickhouse import RollupKeeper, Rollups, Store, StoreError, migrate, open_embedded, serve
 
 _PATIENCE_S: Final = 10.0
 
@@ -45,7 +47,9 @@ def run_up(settings: UpSettings) -> int:
         for spool in settings.spools:
             _prepare_spool(spool, folder, settings, log)
         store = _open(folder, stack)
-        runner = build(settings, folder, store, patient_writer(store), log, real_clocks(stop), stack)
+        clocks = real_clocks(stop)
+        owners = OwnersKeeper(OwnersWatch(folder.owners), store, log, clocks.now_us)
+        runner = build(settings, folder, store, patient_writer(store), log, clocks, stack, owners.tend)
         url = _front(settings, store, stack)
         datafolder.announce(
             folder,
@@ -55,8 +59,11 @@ def run_up(settings: UpSettings) -> int:
         watched = ", ".join(map(str, settings.spools))
         serving = f"ClickHouse at {url}" if url else "no HTTP"
         log.say("started", f"data in {folder.root} · watching {watched} · {serving}", url=url, data=str(folder.root))
+        rollups = _rollups(settings, store, log, stack)
         try:
             runner.run()
+            if settings.once:
+                rollups.run()
         except (GaveUp, StoreError, sqlite3.Error) as e:
             log.alert("gave_up", f"{e}; nothing is lost: what was not written is read again at the next start")
             return 2
@@ -90,6 +97,15 @@ def _open(folder: DataFolder, stack: ExitStack) -> Store:
     except StoreError as e:
         raise FolderError(f"cannot open the ClickHouse in {folder.root}: {e}") from e
     return store
+
+
+def _rollups(settings: UpSettings, store: Store, log: Log, stack: ExitStack) -> Rollups:
+    """Return the rollups of the store; a thread keeps them up to date, unless all is done once."""
+    rollups = Rollups(store)
+    if not settings.once:
+        keeper = RollupKeeper(rollups, lambda error: log.alert("rollups", f"the rollups are not up to date: {error}"))
+        stack.callback(keeper.close)
+    return rollups
 
 
 def _prepare_spool(spool: Path, folder: DataFolder, settings: UpSettings, log: Log) -> None:

@@ -1,0 +1,126 @@
+"""`ettwatch windows`: rolling windows over the fleet, from what the workers publish on Kafka."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import click
+
+from ettwatch_app.commands._shared import DONE, SOME_REJECTED, Refused, ends_cleanly, seldom
+
+if TYPE_CHECKING:
+    from ettwatch_core.ownership import Owners
+    from ettwatch_faust.windows.app import WindowsApp
+    from ettwatch_faust.windows.settings import WindowsSettings
+
+_Command = Callable[..., Any]
+_OWN: Final = Path(".ettwatch/owners.yaml")
+
+
+def _options(command: _Command) -> _Command:
+    from ettwatch_faust.windows.settings import WINDOWS_SETTINGS
+
+    for setting in reversed(WINDOWS_SETTINGS):
+        usual = f"${setting.variable}" + (f", else {setting.default}" if setting.default else "")
+        command = click.option(setting.option, help=f"{setting.meaning}  [default: {usual}]")(command)
+    command = click.option(
+        "--partitions", type=int, help="Partitions of the topics.  [default: $ETTWATCH_PARTITIONS, else 32]"
+    )(command)
+    command = click.option(
+        "--prefix", help="What the names of the topics begin with.  [default: $ETTWATCH_TOPIC_PREFIX, else ett]"
+    )(command)
+    return click.option("--bootstrap", metavar="HOST:PORT,...", help="The brokers.  [default: $ETTWATCH_KAFKA]")(
+        command
+    )
+
+
+@click.command()
+@_options
+@ends_cleanly
+def windows(**told: Any) -> None:
+    """Sum up the fleet over rolling windows, from what the workers publish on Kafka.
+
+    Any number of these processes share the partitions. Stop one with SIGTERM: it writes its state and hands its
+    partitions over.
+
+    Exit codes: 0 stopped as asked; 1 stopped by itself (a state that cannot be read, a fault); 2 nothing done (a
+    setting, an ownership file, brokers that are not reached, topics that are missing).
+    """
+    from ettwatch_faust import BrokersError, SettingError
+    from ettwatch_faust.logs import configure
+    from ettwatch_faust.windows.settings import WindowsSettings
+
+    try:
+        configure(os.environ.get("ETTWATCH_LOG_FORMAT"), os.environ.get("ETTWATCH_LOG_LEVEL") or "info")
+        settings = WindowsSettings.read(os.environ, told)
+        owners, look = _owners(settings)
+        _check(settings)
+    except (SettingError, BrokersError, ValueError) as error:
+        raise Refused(str(error)) from None
+    from ettwatch_faust.windows.app import make_windows_app
+
+    seldom()
+    _run(make_windows_app(settings, owners, look))
+
+
+def _owners(settings: "WindowsSettings") -> tuple["Owners", Callable[[int], "Owners | None"]]:
+    """Return the owners, and what sees that they changed. Raises SettingError, OwnersError."""
+    import logging
+    import time
+
+    from ettwatch_app.owners import OwnersWatch
+    from ettwatch_faust import SettingError
+
+    watch = OwnersWatch(_OWN, {} if settings.owners is None else {"ETTWATCH_OWNERS": settings.owners})
+    log = logging.getLogger(__name__)
+
+    def look(now_us: int) -> "Owners | None":
+        change = watch.look(now_us)
+        if change is None:
+            return None
+        if change.problem is not None:
+            log.warning("%s; the owners before go on to count", change.problem, extra={"event": "bad_owners"})
+        return change.owners
+
+    first = watch.look(time.time_ns() // 1_000)
+    if first is None or first.owners is None:
+        raise SettingError("no owners" if first is None else str(first.problem))
+    return first.owners, look
+
+
+def _check(settings: "WindowsSettings") -> None:
+    """Look whether it can begin. Raises SettingError, BrokersError."""
+    from ettwatch_faust import names, plan
+    from ettwatch_faust.precheck import precheck
+
+    called = names(settings.topics.prefix)
+    wanted = {called.jobs, called.attempts, called.segments, called.parts, called.windows, called.windows_state}
+    precheck(settings.access, [spec for spec in plan(settings.topics) if spec.name in wanted])
+
+
+def _run(app: "WindowsApp") -> NoReturn:
+    from ettwatch_faust.probe import ProbeError, serve
+    from ettwatch_faust.web import parse_address
+
+    probe: Any = contextlib.nullcontext()
+    if parse_address(app.settings.web) is not None:
+        try:
+            probe = serve(app.settings.web, app.metrics.registry, app.healthy, app.ready)
+        except ProbeError as error:
+            raise Refused(str(error)) from None
+    with probe:
+        asyncio.run(_until_asked(app))
+    sys.exit(DONE if app.stopped_by is None else SOME_REJECTED)
+
+
+async def _until_asked(app: "WindowsApp") -> None:
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, asked.set)
+    await app.run(asked)

@@ -1,0 +1,1 @@
+"""The monitor as a program: a made-up fleet to look at, and where its settings come from."""

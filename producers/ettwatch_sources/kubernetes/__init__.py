@@ -1,0 +1,1 @@
+"""Kubernetes: its words, its objects as facts, and the watcher of a cluster."""

@@ -1,0 +1,1 @@
+"""Readers of other tools' logs and traces, one module for each kind."""

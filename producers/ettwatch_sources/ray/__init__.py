@@ -1,0 +1,1 @@
+"""Ray: its jobs as facts, and the watcher of a cluster."""

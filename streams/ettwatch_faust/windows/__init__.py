@@ -1,0 +1,1 @@
+"""Rolling windows on Kafka: a thin Faust app over `ettwatch_core.windows`."""

@@ -1,0 +1,1 @@
+"""Stands in for Lightning where it is not installed."""

@@ -1,0 +1,393 @@
+"""Events to a real broker: nothing is lost and nothing waits for it, whatever becomes of it."""
+
+import itertools
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from ettwatch_schemas import PhaseStarted
+from support.kafka import Cluster
+from support.road import FarCluster, Road
+from support.sent import Topic, decoded, in_order, make_events_topic, repetitions
+from support.spooled import environment, python, timeline, until
+
+pytestmark = pytest.mark.kafka
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def way() -> Iterator[tuple[Road, Cluster]]:
+    with Road() as road, FarCluster(road) as cluster:
+        yield road, cluster
+
+
+@pytest.fixture
+def road(way: tuple[Road, Cluster]) -> Iterator[Road]:
+    road, _ = way
+    yield road
+    road.delay_s = 0.0
+    if road.closed:
+        road.open()
+
+
+@pytest.fixture
+def prefix(way: tuple[Road, Cluster]) -> str:
+    name = f"sdk{next(_numbers)}"
+    make_events_topic(way[1].bootstrap, name)
+    return name
+
+
+@pytest.fixture
+def topic(way: tuple[Road, Cluster], prefix: str) -> Iterator[Topic]:
+    topic = Topic(way[1].bootstrap, prefix)
+    yield topic
+    topic.close()
+
+
+@pytest.fixture
+def env(road: Road, prefix: str) -> dict[str, str]:
+    return {"ETTWATCH_KAFKA": road.address, "ETTWATCH_TOPIC_PREFIX": prefix, "ETTWATCH_HEARTBEAT_EVERY_S": "3600"}
+
+
+TRAIN = """
+    import sys, time, ettwatch
+    steps, pause = int(sys.argv[1]) if len(sys.argv) > 1 else 20, 0.02
+    weight = 0.0
+    rec = ettwatch.init(job="a job 😀")
+    with rec.phase("trainer_init.pre_train"):
+        time.sleep(0.05)
+    with rec.training(position=0, report_every_s=0.3):
+        for n in range(steps):
+            weight += 0.5 ** n
+            time.sleep(pause)
+            rec.step(8)
+            if n == steps // 2:
+                with rec.checkpoint():
+                    pass
+    print(repr(weight))
+    began = time.monotonic()
+    rec.end()
+    print(f"{time.monotonic() - began:.3f}", file=sys.stderr)
+"""
+BOUNDARY = [
+    *["job_submitted", "attempt_started", "phase_started", "phase_ended", "training_started"],
+    *["phase_started", "phase_ended", "checkpoint_durable", "training_ended", "attempt_ended", "job_ended"],
+]
+
+
+def start(code: str, spool: Path, env: Mapping[str, str], *args: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code), *args],
+        env=environment(spool, env),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def waiting(spool: Path) -> list[Path]:
+    return sorted(spool.glob("*.kafka.jsonl"))
+
+
+def boundary(found: list[str]) -> list[str]:
+    return [kind for kind in found if kind not in ("progress", "heartbeat")]
+
+
+WEIGHT = repr(sum(0.5**n for n in range(20)))
+
+
+def test_everything_is_there_when_the_process_has_ended(spool: Path, env: dict[str, str], topic: Topic) -> None:
+    done = python(TRAIN, spool, env)
+    assert (done.returncode, done.stdout.strip()) == (0, WEIGHT)
+    assert float(done.stderr) < 2
+    found = topic.until_ended("a job 😀")
+    assert boundary([event["kind"] for event in found]) == BOUNDARY
+    assert in_order(found)
+    assert not repetitions(found)
+    assert len(topic.records) < 5  # many events in one record
+    assert not waiting(spool)
+    summary = timeline(decoded(found)).summary
+    assert (summary.status, summary.flags) == ("succeeded", [])
+    assert summary.effective_s > 0.3
+
+
+def test_broker_down_at_start_and_back_in_the_middle(
+    spool: Path, env: dict[str, str], topic: Topic, road: Road
+) -> None:
+    road.close()
+    process = start(TRAIN, spool, env, "150")
+    until(lambda: waiting(spool))
+    time.sleep(0.5)
+    road.open()
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert "nothing listens there" in err
+    assert err.count("ettwatch:") == 1
+    found = topic.until_ended("a job 😀")
+    assert boundary([event["kind"] for event in found]) == BOUNDARY
+    assert in_order(found)
+    assert not waiting(spool)
+
+
+def test_broker_down_all_the_time_and_the_next_process_delivers(
+    spool: Path, env: dict[str, str], topic: Topic, road: Road
+) -> None:
+    road.close()
+    done = python(TRAIN, spool, env)
+    assert (done.returncode, done.stdout.strip()) == (0, WEIGHT)
+    assert float(done.stderr.splitlines()[-1]) < 0.5  # nobody waits for what is known to be down
+    assert waiting(spool)
+    road.open()
+    later = python('import ettwatch\nettwatch.init(job="the next").end()', spool, env)
+    assert (later.returncode, later.stderr) == (0, "")
+    found = topic.until(
+        lambda found: {event["job"] for event in found if event["kind"] == "job_ended"} == {"a job 😀", "the next"}
+    )
+    assert boundary([event["kind"] for event in found if event["job"] == "a job 😀"]) == BOUNDARY
+    assert not repetitions(found)
+    assert not waiting(spool)
+    assert not list(spool.glob(".*.sent"))
+
+
+def test_broker_lost_in_the_middle_and_back_again(spool: Path, env: dict[str, str], topic: Topic, road: Road) -> None:
+    process = start(TRAIN, spool, env, "250")
+    topic.until(lambda found: any(event["kind"] == "progress" for event in found))
+    topic.close()
+    road.close()
+    time.sleep(1.5)
+    assert waiting(spool)
+    road.open()
+    out, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert repr(sum(0.5**n for n in range(250))) == out.strip()
+    found = topic.until_ended("a job 😀")
+    once = list({event["id"]: event for event in found}.values())
+    assert boundary([event["kind"] for event in once]) == BOUNDARY
+    assert in_order(found)
+    summary = timeline(decoded(found)).summary
+    assert (summary.status, summary.flags, summary.attempts) == ("succeeded", [], 1)
+
+
+def test_broker_lost_in_the_middle_and_still_away_at_the_end(
+    spool: Path, env: dict[str, str], topic: Topic, road: Road
+) -> None:
+    process = start(TRAIN, spool, env, "100")
+    topic.until(lambda found: any(event["kind"] == "progress" for event in found))
+    topic.close()
+    road.close()
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert out.strip() == repr(sum(0.5**n for n in range(100)))
+    assert "Traceback" not in err
+    assert float(err.splitlines()[-1]) < 2.5  # ETTWATCH_EXIT_S, and a little for a slow machine
+    assert waiting(spool)
+    road.open()
+    python('import ettwatch\nettwatch.init(job="the next").end()', spool, env)
+    found = topic.until_ended("a job 😀")
+    once = [event for event in {e["id"]: e for e in found}.values() if event["job"] == "a job 😀"]
+    assert boundary([event["kind"] for event in once]) == BOUNDARY
+
+
+@pytest.mark.slow
+def test_a_broker_that_is_killed_and_started_again(
+    way: tuple[Road, Cluster], spool: Path, env: dict[str, str], topic: Topic
+) -> None:
+    _, cluster = way
+    process = start(TRAIN, spool, env, "400")
+    topic.until(lambda found: any(event["kind"] == "progress" for event in found))
+    topic.close()
+    cluster.kill(0)
+    time.sleep(0.5)
+    cluster.start(0)
+    _, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    python('import ettwatch\nettwatch.init(job="the next").end()', spool, env)
+    found = topic.until_ended("a job 😀")
+    once = [event for event in {e["id"]: e for e in found}.values() if event["job"] == "a job 😀"]
+    assert boundary([event["kind"] for event in once]) == BOUNDARY
+    assert in_order(found)
+
+
+def test_a_broker_200_ms_away_slows_nothing(spool: Path, env: dict[str, str], topic: Topic, road: Road) -> None:
+    code = """
+        import time, ettwatch
+        rec = ettwatch.init(job="far")
+        slow = []
+        with rec.training(position=0, report_every_s=0.3):
+            for n in range(300):
+                time.sleep(0.01)
+                began = time.perf_counter()
+                with rec.phase("wasted_training.evaluation"): pass
+                rec.step(1)
+                slow.append(time.perf_counter() - began)
+        rec.end()
+        print(sorted(slow)[len(slow) * 95 // 100])
+    """
+    road.delay_s = 0.1
+    done = python(code, spool, {**env, "ETTWATCH_EXIT_S": "10"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert float(done.stdout) < 0.02
+    found = topic.until_ended("far")
+    assert [event["kind"] for event in found].count("phase_ended") == 300
+    assert in_order(found)
+
+
+def test_a_full_disk_keeps_nothing_from_the_broker(spool: Path, env: dict[str, str], topic: Topic) -> None:
+    code = """
+        import errno, os, ettwatch
+        def write(fd, data, real=os.write):
+            if data.startswith(b'{"v":1'):
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return real(fd, data)
+        os.write = write
+        rec = ettwatch.init(job="full")
+        for n in range(50):
+            with rec.phase(f"trainer_init.n{n}"): pass
+        rec.end()
+        print(rec.dropped)
+    """
+    done = python(code, spool, {**env, "ETTWATCH_EXIT_S": "10"})
+    assert (done.returncode, done.stdout.strip()) == (0, "{}")
+    assert done.stderr.count("\n") == 1
+    assert "No space left on device" in done.stderr
+    found = topic.until_ended("full")
+    assert [event.phase for event in decoded(found) if isinstance(event, PhaseStarted)] == [
+        f"trainer_init.n{n}" for n in range(50)
+    ]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["SIGTERM", "SIGKILL"])
+def test_what_a_killed_process_told_is_delivered_by_the_next(
+    spool: Path, env: dict[str, str], topic: Topic, number: signal.Signals
+) -> None:
+    code = """
+        import os, signal, sys, ettwatch
+        rec = ettwatch.init(job="killed")
+        rec.training_started(position=0)
+        rec.step(8)
+        with rec.phase("wasted_training.evaluation"):
+            os.kill(os.getpid(), int(sys.argv[1]))
+            signal.pause()
+    """
+    process = start(code, spool, env, str(int(number)))
+    process.communicate(timeout=20)
+    assert process.returncode == -number
+    python('import ettwatch\nettwatch.init(job="the next").end()', spool, env)
+    found = topic.until(lambda found: {event["job"] for event in found} == {"killed", "the next"})
+    assert [event["kind"] for event in found if event["job"] == "killed"] == [
+        *["job_submitted", "attempt_started", "training_started", "progress", "phase_started"]
+    ]
+    assert not repetitions(found)
+
+
+def test_a_stopped_process_goes_on(spool: Path, env: dict[str, str], topic: Topic) -> None:
+    process = start(TRAIN, spool, env, "150")
+    topic.until(lambda found: any(event["kind"] == "progress" for event in found))
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(1.5)
+    process.send_signal(signal.SIGCONT)
+    process.communicate(timeout=30)
+    assert process.returncode == 0
+    found = topic.until_ended("a job 😀")
+    assert boundary([event["kind"] for event in found]) == BOUNDARY
+    assert timeline(decoded(found)).summary.status == "succeeded"
+
+
+def test_processes_of_a_host_deliver_once(spool: Path, env: dict[str, str], topic: Topic) -> None:
+    code = """
+        import sys, time, ettwatch
+        rec = ettwatch.init(job="many", rank=int(sys.argv[1]), attempt=0)
+        for n in range(20):
+            with rec.phase("trainer_init.pre_train"): time.sleep(0.05)
+        rec.end()
+    """
+    ranks = [start(code, spool, env, str(rank)) for rank in range(6)]
+    for rank in ranks:
+        assert rank.communicate(timeout=30)[1] == ""
+    found = topic.until(lambda found: [event["kind"] for event in found].count("phase_ended") >= 6 * 20)
+    assert not repetitions(found)
+    assert in_order(found)
+    assert not waiting(spool)
+
+
+def test_a_forked_child_is_heard_and_its_parent_too(spool: Path, env: dict[str, str], topic: Topic) -> None:
+    code = """
+        import os, time, ettwatch
+        rec = ettwatch.init(job="forks")
+        with rec.phase("trainer_init.before"): time.sleep(1)   # connected by now
+        pid = os.fork()
+        if pid == 0:
+            with rec.phase("trainer_init.child"): time.sleep(0.2)
+            os._exit(0)
+        os.waitpid(pid, 0)
+        with rec.phase("trainer_init.after"): pass
+        rec.end()
+    """
+    done = python(code, spool, {**env, "PYTHONWARNINGS": "ignore::DeprecationWarning"})
+    assert (done.returncode, done.stderr) == (0, "")
+    found = topic.until(lambda found: [event["kind"] for event in found].count("phase_ended") >= 3)
+    phases = [event.phase for event in decoded(found) if isinstance(event, PhaseStarted)]
+    assert phases == ["trainer_init.before", "trainer_init.child", "trainer_init.after"]
+
+
+def test_under_a_launcher_it_is_the_launcher_that_delivers(spool: Path, env: dict[str, str], topic: Topic) -> None:
+    code = """
+        import sys, time, ettwatch
+        rec = ettwatch.init()
+        with rec.phase("trainer_init.pre_train"): time.sleep(1.5)
+        print("kafka" in sys.modules)
+    """
+    launched = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "ettwatch.cli",
+            "run",
+            "--job",
+            "led",
+            "--",
+            sys.executable,
+            "-c",
+            textwrap.dedent(code),
+        ],
+        env=environment(spool, env),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (launched.returncode, launched.stdout, launched.stderr) == (0, "False\n", "")
+    found = topic.until_ended("led")
+    assert {"attempt_started", "phase_started", "phase_ended", "attempt_ended"} <= {event["kind"] for event in found}
+    assert not repetitions(found)
+
+
+def test_a_wrong_login_costs_nothing_and_is_said_without_the_password(way: tuple[Road, Cluster], spool: Path) -> None:
+    env = {
+        "ETTWATCH_KAFKA": way[1].guarded,
+        "ETTWATCH_KAFKA_SECURITY": "SASL_PLAINTEXT",
+        "ETTWATCH_KAFKA_USER": "nobody",
+        "ETTWATCH_KAFKA_PASSWORD": "hush-hush",
+        "ETTWATCH_EXIT_S": "12",
+    }
+    done = python(TRAIN, spool, env)
+    assert (done.returncode, done.stdout.strip()) == (0, WEIGHT)
+    assert "do not let 'nobody' in" in done.stderr
+    assert "hush-hush" not in done.stderr
+    assert "Traceback" not in done.stderr
+    assert waiting(spool)
+
+
+def test_a_topic_that_is_not_there_is_not_made(way: tuple[Road, Cluster], spool: Path, env: dict[str, str]) -> None:
+    done = python(TRAIN, spool, {**env, "ETTWATCH_TOPIC_PREFIX": "no-such", "ETTWATCH_EXIT_S": "12"})
+    assert (done.returncode, done.stdout.strip()) == (0, WEIGHT)
+    assert "no-such.events" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert waiting(spool)
