@@ -1,11 +1,11 @@
 """Numbers from a trainer: read without waiting for a device, refused without raising."""
 
 from ettwatch.log import warn
-from ettwatch.names import MAX_AMOUNT, MAX_REPORT_EVERY_S
+from ettwatch.names import MAX_AMOUNT, MAX_EXIT_CODE, MAX_REPORT_EVERY_S, MIN_EXIT_CODE
 
 
-def amount(name: str, value: object) -> int | None:
-    """Return a count as an int; None for None and, with a warning, for what is no count.
+def amount(name: str, value: object, least: int = 0, most: int = MAX_AMOUNT) -> int | None:
+    """Return a count as an int; None for None and, with a warning, for what is no count from `least` to `most`.
 
     Only numbers of Python and numpy are read: reading a tensor could wait for its device.
     """
@@ -15,12 +15,17 @@ def amount(name: str, value: object) -> int | None:
         value = int(value)
     if type(value).__module__.partition(".")[0] in ("builtins", "numpy") and hasattr(value, "__index__"):
         number = int(value.__index__())
-        if 0 <= number <= MAX_AMOUNT:
+        if least <= number <= most:
             return number
         warn(f"amount:{name}", f"{name}={number} is out of range and is not used")
     else:
         warn(f"amount:{name}", f"{name} is a {type(value).__name__} and is not used; give an int")
     return None
+
+
+def exit_code(value: object) -> int | None:
+    """Return the exit code of a process as an int, None for what is none."""
+    return amount("exit_code", value, MIN_EXIT_CODE, MAX_EXIT_CODE)
 
 
 def report_every(value: object, default: float) -> float:

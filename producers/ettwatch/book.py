@@ -1,15 +1,20 @@
 """The book of a job's attempts: so that a number is given once, whoever launches the job again."""
 
+import errno
 import fcntl
 import json
 import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ettwatch.launch import ALONE
+from ettwatch.log import trouble
 from ettwatch.names import slug
+
+PAGE_BYTES: Final = 512
+"""A page is padded to a multiple of this: so the next one takes no more room."""
 
 
 class Claim(NamedTuple):
@@ -59,21 +64,53 @@ def conclude(spool: str, job: str, attempt: int, outcome: str) -> None:
 
 @contextmanager
 def _entry(spool: str, job: str) -> Iterator[dict[str, Any]]:
-    folder = os.path.join(spool, ".attempts")
-    os.makedirs(folder, exist_ok=True)
+    """Give what the book says of a job, to be changed. Where it can be read but not written this is warned of."""
     # Not by hashlib, which would cost every start of a trainer a hundredth of a second.
     text = job.encode()
     name = f"{slug(job, 60)}-{zlib.crc32(text):08x}{zlib.crc32(text[::-1]):08x}.json"
-    with open(os.path.join(folder, name), "a+", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
-        try:
-            entry = json.load(file)
-        except ValueError:
-            entry = {}
-        if not isinstance(entry, dict):
-            entry = {}
+    fd, refused = _open(os.path.join(spool, ".attempts"), name)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        before = os.pread(fd, os.fstat(fd).st_size, 0)
+        entry = _read(before)
         yield entry
-        file.seek(0)
-        file.truncate()
-        json.dump(entry, file)
+        try:
+            if refused is not None:
+                raise refused
+            _write(fd, before, json.dumps(entry).encode())
+        except OSError as error:
+            if not before:
+                raise
+            trouble(f"keeping the numbers of attempts in {spool}", error)
+    finally:
+        os.close(fd)
+
+
+def _open(folder: str, name: str) -> tuple[int, OSError | None]:
+    """Open the page of a job; with the error, if it can only be read. Raises OSError."""
+    path = os.path.join(folder, name)
+    try:
+        os.makedirs(folder, exist_ok=True)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), None
+    except OSError as error:
+        try:
+            return os.open(path, os.O_RDONLY | os.O_CLOEXEC), error
+        except OSError:
+            raise error from None
+
+
+def _read(page: bytes) -> dict[str, Any]:
+    try:
+        entry = json.loads(page)
+    except ValueError:
+        return {}
+    return entry if isinstance(entry, dict) else {}
+
+
+def _write(fd: int, before: bytes, page: bytes) -> None:
+    """Write a page over the one before, by one call: killed or out of room in between, no number is forgotten."""
+    length = max(len(before), -(-len(page) // PAGE_BYTES) * PAGE_BYTES)
+    if os.pwrite(fd, page.ljust(length), 0) < length:
+        os.pwrite(fd, before, 0)
+        os.ftruncate(fd, len(before))
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -59,19 +59,19 @@ class Launcher:
 
     def run(self) -> int:
         """Run the command to its end and return its exit code, 128 + n if signal n ended it."""
-        try:
-            trigger = self._open()
-        except Exception as error:
-            trouble("ettwatch run", error)
-            self._outbox, self._voice, trigger = None, None, None
-        try:
-            with Signals() as signals:
+        with Signals() as signals:  # from here on: what has been told of must also be told the end of
+            try:
+                trigger = self._open()
+            except Exception as error:
+                trouble("ettwatch run", error)
+                self._outbox, self._voice, trigger = None, None, None
+            try:
                 return self._attempts(signals, trigger)
-        finally:
-            if self._outbox is not None:
-                self._outbox.close(self._settings.exit_s)
-            if self._run_dir:
-                shutil.rmtree(self._run_dir, ignore_errors=True)
+            finally:
+                if self._outbox is not None:
+                    self._outbox.close(self._settings.exit_s)
+                if self._run_dir:
+                    shutil.rmtree(self._run_dir, ignore_errors=True)
 
     def _open(self) -> str | None:
         """Find out for whom to speak; return the first attempt's trigger. Speaks for nobody where another does."""

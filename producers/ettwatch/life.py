@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Literal
 
+from ettwatch.amounts import exit_code as tidy_code
 from ettwatch.book import conclude
 from ettwatch.causes import cause_of, message_of
 from ettwatch.log import guarded, trouble
@@ -62,7 +63,7 @@ class Life:
         outcome: str,
         cause: str | None = None,
         message: str | None = None,
-        exit_code: int | None = None,
+        exit_code: object = None,
         told: bool = True,
     ) -> None:
         """Tell of the end; only the first call counts. `told`: the trainer said so, it was not concluded."""
@@ -71,8 +72,9 @@ class Life:
         self._reporter.catch_up()
         who = self._outbox.identity
         ts = self._outbox.clock.now()
+        code = tidy_code(exit_code)
         if outcome == "failed" or (not who.launched and (who.rank == 0 or outcome != "succeeded")):
-            self._outbox.send("attempt_ended", ts, outcome=outcome, cause=cause, exit_code=exit_code, message=message)
+            self._outbox.send("attempt_ended", ts, outcome=outcome, cause=cause, exit_code=code, message=message)
         goes_on = outcome == "preempted" or (outcome == "failed" and who.elastic_retries)
         if not who.launched and who.rank == 0 and not goes_on:
             self._outbox.send("job_ended", ts, outcome=outcome)

@@ -36,6 +36,8 @@ MAX_PHASE_CHARS: Final = 200
 MAX_NAME_CHARS: Final = 512
 MAX_COUNT: Final = 2**31 - 1
 MAX_AMOUNT: Final = 2**63 - 1
+MIN_EXIT_CODE: Final = -(2**31)
+MAX_EXIT_CODE: Final = 2**32 - 1
 MAX_REPORT_EVERY_S: Final = 31_536_000
 
 _phase = re.compile(rf"({'|'.join(COMPONENTS)})(\.[a-z0-9_]+)*").fullmatch

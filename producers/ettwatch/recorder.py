@@ -172,11 +172,8 @@ class Recorder:
 
         Without `cause` the exception's type decides; a message alone is `unknown`.
         """
-        if isinstance(error, BaseException):
-            found, message = cause_of(error), message_of(error)
-        else:
-            found, message = "unknown", tidy_text(str(error))
-        self._life.finish("failed", _known("cause", cause, CAUSES) or found, message, exit_code)
+        found = cause_of(error) if isinstance(error, BaseException) else "unknown"
+        self._life.finish("failed", _known("cause", cause, CAUSES) or found, _text(error), exit_code)
 
     @guarded(None)
     def end(self, outcome: str = "succeeded", cause: str | None = None, message: str | None = None) -> None:
@@ -184,7 +181,7 @@ class Recorder:
         self._life.finish(
             _known("outcome", outcome, OUTCOMES) or "failed",
             _known("cause", cause, CAUSES),
-            tidy_text(message) if message else None,
+            None if message is None else _text(message),
         )
 
     def __enter__(self) -> "Recorder":
@@ -227,3 +224,10 @@ def _known(what: str, word: str | None, words: tuple[str, ...]) -> str | None:
         return word
     warn(f"word:{what}", f"{word!r} is no {what} and is not used; there are {', '.join(words)}")
     return None
+
+
+def _text(value: object) -> str | None:
+    """Return a message of the trainer's; anything else than a text is never printed, it may wait for a device."""
+    if isinstance(value, BaseException):
+        return message_of(value)
+    return (tidy_text(value) if isinstance(value, str) else f"<{type(value).__name__}>") or None

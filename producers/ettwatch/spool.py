@@ -17,7 +17,7 @@ class SpoolFile:
     reader that gets the lock knows that nothing more follows.
     """
 
-    __slots__ = ("_fd", "_inode", "path", "size")
+    __slots__ = ("_fd", "_inode", "_pid", "path", "size")
 
     def __init__(self, folder: str, stem: str) -> None:
         os.makedirs(folder, exist_ok=True)
@@ -36,6 +36,7 @@ class SpoolFile:
                 os.unlink(hidden)
             raise
         self._inode = (stat.st_dev, stat.st_ino)
+        self._pid = os.getpid()
         self.size = 0
 
     def write(self, line: bytes, fsync: bool) -> None:
@@ -47,6 +48,8 @@ class SpoolFile:
             raise OSError(errno.EBADF, "the descriptor was closed by other code", self.path)
         if stat.st_nlink == 0:
             raise OSError(errno.ESTALE, "the file was removed", self.path)
+        if stat.st_size != self.size:  # what others left there may be half a line, which would spoil this one
+            raise OSError(errno.ESTALE, "the file was changed by other code", self.path)
         done = os.write(self._fd, line)
         if done != len(line):
             self._write_rest(line[done:], stat.st_size)
@@ -67,12 +70,18 @@ class SpoolFile:
             raise
 
     def close(self) -> None:
-        """Close the file, which unlocks it. In a forked child this leaves the parent's lock alone."""
+        """Close the file, which unlocks it; one that got nothing is removed.
+
+        In a forked child this leaves the parent's lock and file alone.
+        """
         fd, self._fd = self._fd, -1
         if fd >= 0:
             with suppress(OSError):
                 stat = os.fstat(fd)
                 if (stat.st_dev, stat.st_ino) == self._inode:
+                    if stat.st_size == 0 and os.getpid() == self._pid:
+                        with suppress(OSError):
+                            os.unlink(self.path)
                     os.close(fd)
 
 

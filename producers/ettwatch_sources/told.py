@@ -6,12 +6,12 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from ettwatch_schemas import BaseEvent, Event, encode_event
+from ettwatch.wire import tidy_job
+from ettwatch_schemas import MAX_EVENT_BYTES, BaseEvent, Event, encode_event
 
 _E = TypeVar("_E", bound=BaseEvent)
 
 _TEXTS: Final = {
-    "job": 1024,
     "span": 512,
     "parent": 512,
     "host": 512,
@@ -20,6 +20,9 @@ _TEXTS: Final = {
     "cluster": 512,
     "message": 65_536,
 }
+
+_PREFIX: Final = "src-"
+_DIGITS: Final = 24
 
 
 class Refused(ValueError):
@@ -36,8 +39,11 @@ class Told(NamedTuple):
 def make(kind: type[_E], **fields: Any) -> _E:
     """Return an event whose id follows from its content, so that telling it twice is telling it once.
 
-    Texts that are too long are cut. Raises Refused where a field is wrong.
+    Texts that are too long are cut; the name of a job then ends in a hash of the whole. Raises Refused where a field
+    is wrong, or the event larger than the wire allows.
     """
+    if isinstance(job := fields.get("job"), str):
+        fields["job"] = tidy_job(job)
     for name, most in _TEXTS.items():
         text = fields.get(name)
         if isinstance(text, str) and (len(text) > most or not text.isascii()):
@@ -48,8 +54,11 @@ def make(kind: type[_E], **fields: Any) -> _E:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         raise Refused(f"{where}: {first['msg']}") from None
-    digest = hashlib.sha256(draft.__pydantic_serializer__.to_json(draft, exclude_none=True)).hexdigest()
-    return draft.model_copy(update={"id": f"src-{digest[:24]}"})
+    content = draft.__pydantic_serializer__.to_json(draft, exclude_none=True)
+    digest = hashlib.sha256(content).hexdigest()[:_DIGITS]
+    if len(content) + _DIGITS + len(_PREFIX) > MAX_EVENT_BYTES:
+        raise Refused(f"the event has {len(content)} bytes, more than {MAX_EVENT_BYTES}")
+    return draft.model_copy(update={"id": f"{_PREFIX}{digest}"})
 
 
 def line_of(told: Told) -> bytes:
@@ -63,5 +72,6 @@ def line_of(told: Told) -> bytes:
         raise Refused(str(error)) from None
     if not told.place:
         return data + b"\n"
-    place = json.dumps(told.place, ensure_ascii=True).encode()
+    # A file's name may be no text: half a surrogate pair would spoil the line.
+    place = json.dumps(told.place.encode("utf-8", "replace").decode(), ensure_ascii=True).encode()
     return data[:-1] + b',"origin":' + place + b"}\n"

@@ -389,3 +389,39 @@ def test_two_recorders_of_one_job_write_two_files(recording: Recording) -> None:
         recording.start().end()
     assert len(list(recording.spool.glob("*.jsonl"))) == 2
     assert kinds(recording.events()).count("job_submitted") == 2
+
+
+def test_a_disk_that_takes_nothing_is_not_littered_with_empty_files(tmp_path: Path) -> None:
+    code = f"""
+        import resource
+        from ettwatch.settings import read
+        from ettwatch.transport import FileTransport
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        transport = FileTransport(read({{}}, {str(tmp_path)!r}), "job", "host")
+        for n in range(5):
+            transport._retry_at = 0.0
+            transport.put(b"{{}}\\n", True)
+        transport.close(0.0)
+        assert transport.waiting == 5
+    """
+    done = python(code, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("change", ["append", "truncate"])
+def test_half_a_line_from_elsewhere_spoils_no_event(tmp_path: Path, change: str) -> None:
+    transport = FileTransport(read({}, str(tmp_path)), "job", "host")
+    transport.put(b'{"n":1}\n', True)
+    (path,) = tmp_path.glob("*.jsonl")
+    with path.open("ab") as file:
+        if change == "append":
+            file.write(b'{"v":1,"half')
+        else:
+            file.truncate(3)
+    transport.put(b'{"n":2}\n', True)
+    transport.put(b'{"n":3}\n', True)
+    assert transport.close(1.0)
+    (other,) = set(tmp_path.glob("*.jsonl")) - {path}
+    assert other.read_bytes() == b'{"n":2}\n{"n":3}\n'

@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -16,6 +17,20 @@ if TYPE_CHECKING:
 
 _PATIENCE_S: Final = 10.0
 """How long an `up` may take for a sign of life. Queries may take longer."""
+
+
+@contextlib.contextmanager
+def opened_at(url: str) -> Iterator["Store"]:
+    """Connect to a ClickHouse server. Raises Refused: it is no address, does not answer, or refuses."""
+    import ettwatch_clickhouse as sink
+    from ettwatch_app.clickhouse import ClickHouseAccess, ClickHouseSettingError
+
+    try:
+        store = ClickHouseAccess.read(os.environ, url).connect()
+    except (ClickHouseSettingError, sink.StoreError) as error:
+        raise Refused(str(error)) from None
+    with contextlib.closing(store):
+        yield store
 
 
 @contextlib.contextmanager

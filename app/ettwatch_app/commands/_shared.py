@@ -87,6 +87,17 @@ def data_option(command: Command) -> Command:
     )(command)
 
 
+def clickhouse_option(command: Command) -> Command:
+    """Add `--clickhouse URL`, for those who ask a server and not a data folder."""
+    return click.option(
+        "--clickhouse",
+        "url",
+        metavar="URL",
+        help="Ask this ClickHouse server, http[s]://user@host:8123/database, and not the data folder. The password and "
+        "the certificates come from ETTWATCH_CLICKHOUSE_PASSWORD, _PASSWORD_FILE and _CA.",
+    )(command)
+
+
 def format_option(*choices: str) -> Callable[[Command], Command]:
     """Add `--format`; the first of `choices` is the default."""
     return click.option(

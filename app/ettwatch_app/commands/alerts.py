@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ettwatch_monitor.alerts.watch import Memory
 
 DEFAULT_STATE: Final = "ettwatch-alerts"
-DEFAULT_WEB: Final = "127.0.0.1:9466"
+DEFAULT_WEB: Final = "127.0.0.1:9467"
 _LONGEST_SLEEP_S: Final = 5.0
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
-from ettwatch_app.commands._folder import opened
+from ettwatch_app.commands._folder import opened, opened_at
 from ettwatch_app.commands._shared import (
     Refused,
+    clickhouse_option,
     data_option,
     definition_option,
     ends_cleanly,
@@ -25,6 +26,7 @@ from ettwatch_core.ownership import Owners
 @click.command()
 @click.argument("job", required=False)
 @data_option
+@clickhouse_option
 @format_option("table", "json")
 @click.option(
     "--limit",
@@ -35,10 +37,11 @@ from ettwatch_core.ownership import Owners
 )
 @definition_option
 @ends_cleanly
-def report(job: str | None, data: Path | None, form: str, limit: int, definition: str) -> None:
+def report(job: str | None, data: Path | None, url: str | None, form: str, limit: int, definition: str) -> None:
     """Show where the time went: of one JOB, or of all jobs.
 
-    It goes through `ettwatch up` where one lives, else it opens the data folder itself.
+    It goes through `ettwatch up` where one lives, else it opens the data folder itself; with --clickhouse it asks a
+    server.
 
     Exit codes: 0 done; 2 nothing done.
     """
@@ -49,7 +52,7 @@ def report(job: str | None, data: Path | None, form: str, limit: int, definition
         raise click.UsageError("--definition goodput needs the name of a JOB")
     folder = locate(data)
     owners = owners_for(folder.owners)
-    with opened(folder, "ettwatch report") as store:
+    with opened_at(url) if url is not None else opened(folder, "ettwatch report") as store:
         try:
             if job is None:
                 view: JobView | FleetView | None = read_fleet(store, owners, limit or None)
@@ -70,7 +73,8 @@ def report(job: str | None, data: Path | None, form: str, limit: int, definition
     elif isinstance(view, JobView):
         _job(view, form)
     else:
-        raise Refused(f"there is no job {clean(str(job), 80)!r} in {folder.root}{_hint(near)}")
+        where = "that ClickHouse" if url is not None else folder.root
+        raise Refused(f"there is no job {clean(str(job), 80)!r} in {where}{_hint(near)}")
 
 
 def _hint(near: list[str]) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ettwatch_app.commands._folder import opened
-from ettwatch_app.commands._shared import Refused, data_option, ends_cleanly, format_option
+from ettwatch_app.commands._folder import opened, opened_at
+from ettwatch_app.commands._shared import Refused, clickhouse_option, data_option, ends_cleanly, format_option
 from ettwatch_app.datafolder import locate
 from ettwatch_app.render import print_table, stdout_console, write_csv, write_json
 
@@ -25,10 +25,11 @@ _ASKS = ("select", "with", "show", "describe", "desc", "explain", "exists")
 @click.command()
 @click.argument("query")
 @data_option
+@clickhouse_option
 @format_option("table", "json", "csv")
 @ends_cleanly
-def sql(query: str, data: Path | None, form: str) -> None:
-    """Ask the data folder's ClickHouse; QUERY is SQL, `-` reads it from standard input.
+def sql(query: str, data: Path | None, url: str | None, form: str) -> None:
+    """Ask the data folder's ClickHouse, or a server; QUERY is SQL, `-` reads it from standard input.
 
     Views to ask: jobs, attempts, segments, phases, events. It goes through `ettwatch up` where one lives. Nothing
     can be changed this way.
@@ -38,7 +39,7 @@ def sql(query: str, data: Path | None, form: str) -> None:
     text = _question(click.get_text_stream("stdin").read() if query == "-" else query)
     import ettwatch_clickhouse as sink
 
-    with opened(locate(data), "ettwatch sql") as store:
+    with opened_at(url) if url is not None else opened(locate(data), "ettwatch sql") as store:
         try:
             _fence(store, text)
             answer = store.query(text)
@@ -84,6 +85,6 @@ def _fence(store: "Store", query: str) -> None:
     except Refusal as refusal:
         what = str(refusal).partition(" is ")[0]
         raise Refused(
-            f"{what} is not allowed: `ettwatch sql` reads only the tables of the data folder; "
+            f"{what} is not allowed: `ettwatch sql` reads only the tables of ettwatch; "
             "redirect standard output to get a file"
         ) from None

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import os
-import signal
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from ettwatch_app.commands._shared import DONE, SOME_REJECTED, Refused, ends_cleanly, seldom
+from ettwatch_app.commands._stopping import until_asked
 
 if TYPE_CHECKING:
     from ettwatch_faust.app import WorkerApp
@@ -95,13 +95,5 @@ def _run(app: "WorkerApp") -> NoReturn:
         except ProbeError as error:
             raise Refused(str(error)) from None
     with probe:
-        asyncio.run(_until_asked(app))
+        asyncio.run(until_asked(app.run))
     sys.exit(DONE if app.stopped_by is None else SOME_REJECTED)
-
-
-async def _until_asked(app: "WorkerApp") -> None:
-    asked = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, asked.set)
-    await app.run(asked)

@@ -67,7 +67,9 @@ def show_way_on(folder: DataFolder, job: str, console: Console) -> None:
         "",
         Text(f"The data lie in {root}. Go on with:"),
         Text(f"  ettwatch report {shlex.quote(job)} --data {root}"),
-        Text(f'  ettwatch sql "SELECT * FROM segments LIMIT 5" --data {root}'),
+        Text(
+            f'  ettwatch sql "SELECT stage, round(sum(duration_s), 1) AS s FROM segments GROUP BY stage ORDER BY s DESC" --data {root}'
+        ),
         Text(f"  ettwatch replay {root}/events.jsonl --format table"),
         Text(f"  ettwatch doctor --data {root}"),
     )

@@ -111,7 +111,7 @@ def _get(value: Value, row: Mapping[str, Any], name: str) -> Any:
     if value.times != 1 or value.plus:
         try:
             found = float(found) * value.times + value.plus
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise _Missing(f"{name}: {str(found)[:60]!r} is no number") from None
     return found
 
