@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from ettwatch_app.commands._alerts import access_to, now_us, remembered, rules_of, watching
-from ettwatch_app.commands._shared import (
-    DONE,
-    SOME_REJECTED,
-    Command,
-    Refused,
-    ends_cleanly,
-    format_option,
-    seldom,
-)
+from ettwatch_app.commands._shared import DONE, SOME_REJECTED, Command, Refused, ends_cleanly, format_option, seldom
 from ettwatch_app.render import clean, stdout_console
 
 if TYPE_CHECKING:

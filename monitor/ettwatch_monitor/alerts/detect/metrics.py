@@ -69,7 +69,7 @@ def _shares() -> list[Metric]:
 METRICS: Final[dict[str, Metric]] = {
     metric.name: metric
     for metric in (
-        Metric("tts", "time to start (TTS)", "seconds", 1, 0.8, 1.1, 0.0, 25.0, _START),
+        Metric("tts", "time to start (TTS)", "seconds", 1, 4.0, 1.1, 0.0, 40.0, _START),
         Metric("ttr", "time to recover (TTR)", "seconds", 1, 0.3, 1.1, 0.0, 25.0, _BOTH),
         Metric("compile", "compile time", "seconds", 1, 0.2, 1.15, 0.0, 25.0, _START),
         Metric("nof", "failure rate (NoF)", "rate", 1, 10.0, 1.3, 0.0, 2.5, _RUN),

@@ -1,5 +1,6 @@
 """How a measure goes up and down with the hour and the day of the week, when nothing is wrong."""
 
+import math
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -11,8 +12,11 @@ __all__ = ["Floats", "Ints", "fit_hazard", "fit_levels"]
 Floats: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.float64]]"
 Ints: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
 
-_SHRINK: Final = 20.0
-"""A bin with this many samples is believed half."""
+_MEDIAN: Final = math.pi / 2
+"""The variance of a median in relation to that of a mean, for normal samples."""
+_NORMAL: Final = 1.4826
+_SURE: Final = 2.0
+"""Groups differ if their spread is so many standard deviations above what chance gives them."""
 _SHRINK_EVENTS: Final = 20.0
 
 
@@ -20,8 +24,9 @@ def fit_levels(values: Floats, bins: Ints) -> Floats:
     """Return by how much each bin of the week lies above the whole.
 
     First the blocks of the day, then the weekdays, then each bin by itself: each from the medians of what the ones
-    before left over, and each drawn towards 0 the fewer samples it has. So a sparse stream has no profile, and a
-    busy one its own.
+    before left over. Each is drawn towards 0 as far as chance explains it (empirical Bayes), and counts for nothing
+    where chance explains all of it: a profile that is made up would move the level of whole weeks. So a sparse stream
+    has no profile, and a busy one its own.
 
     Args:
         values: The samples, already without what tells one kind of job from another.
@@ -42,10 +47,17 @@ def _medians(values: Floats, groups: Ints) -> Floats:
     sizes = np.bincount(groups, minlength=BINS)
     ends = np.cumsum(sizes)
     found = np.zeros(BINS)
+    known = np.flatnonzero(sizes)
+    if len(known) < 2:
+        return found
     ordered = values[order]
-    for group in np.flatnonzero(sizes):
-        part = ordered[ends[group] - sizes[group] : ends[group]]
-        found[group] = float(np.median(part)) * len(part) / (len(part) + _SHRINK)
+    medians = np.array([np.median(ordered[ends[group] - sizes[group] : ends[group]]) for group in known])
+    chance = _MEDIAN * float(np.median(np.abs(values)) * _NORMAL) ** 2 / sizes[known]
+    number = len(known)
+    if float((medians**2 / np.maximum(chance, 1e-12)).sum()) < number + _SURE * math.sqrt(2 * number):
+        return found
+    real = max(float((medians**2 - chance).mean()), 0.0)
+    found[known] = medians * real / (real + chance + 1e-12)
     return found
 
 
