@@ -5,7 +5,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo demo-lite test lint format bench soak clean constraints
+.PHONY: help web demo demo-lite test lint format bench soak clean constraints
 
 PYTHON ?=
 WORKERS ?= 2
@@ -35,6 +35,10 @@ lint: ## ruff, mypy, the arrows between the packages, JSON Schemas up to date
 format: ## let ruff put the code into shape
 	@scripts/venv.sh dev
 	@$(BIN)/ruff check --fix-only --quiet . && $(BIN)/ruff format .
+
+web: ## build the page of the monitor anew from monitor/web (needs Node 20 and npm)
+	@scripts/venv.sh dev trainer
+	@scripts/web.sh $(ARGS)
 
 bench: ## every benchmark; the results go to benchmarks/results/
 	@scripts/venv.sh dev trainer

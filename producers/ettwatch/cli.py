@@ -15,6 +15,7 @@ _OUTPUT_FAILS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errn
 """What the system says of a standard output that takes no more."""
 
 _SUMMARIES: Final = {
+    "advise": "Say which remedy gives back how many GPU-hours, and try what-ifs.",
     "alerts": "Find what got worse in a fleet, and tell whoever it concerns.",
     "demo": "Train a small model, kill it, let it recover, and show where the time went.",
     "dlq": "List, replay or drop what the workers refused.",
@@ -22,6 +23,7 @@ _SUMMARIES: Final = {
     "export": "Hand timelines to other tools: OpenTelemetry spans, CloudEvents.",
     "import": "Turn logs and traces of other tools into events.",
     "migrate": "Bring the tables of a ClickHouse server to this version.",
+    "monitor": "Serve the web page and the API of a fleet.",
     "owners": "Check the ownership file, show who owns what, and bring it into ClickHouse.",
     "rebuild": "Make every derived table anew from the events.",
     "replay": "Turn event files into summaries of jobs.",
@@ -30,6 +32,7 @@ _SUMMARIES: Final = {
     "simulate": "Make up the events of a fleet.",
     "sink": "Bring what the workers publish from Kafka into ClickHouse.",
     "sql": "Ask the tables a question in SQL.",
+    "top": "Show the fleet in the terminal, live.",
     "topics": "Create the topics on the Kafka brokers, or check them.",
     "up": "Follow the spool folder, keep the tables up to date and serve them.",
     "watch": "Follow a scheduler and tell when jobs were submitted, started and ended, and why.",

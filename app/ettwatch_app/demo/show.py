@@ -2,6 +2,7 @@
 
 import os
 import shlex
+from typing import Final
 
 from rich.console import Console
 from rich.text import Text
@@ -31,6 +32,8 @@ QUERIES = (
         "FROM phases WHERE ranks > 1 ORDER BY behind_s DESC LIMIT 3",
     ),
 )
+
+_QUESTION: Final = "SELECT stage, round(sum(duration_s), 1) AS s FROM segments GROUP BY stage ORDER BY s DESC"
 
 
 def show_result(store: Store, folder: DataFolder, owners: Owners, console: Console) -> tuple[bool, str]:
@@ -67,9 +70,7 @@ def show_way_on(folder: DataFolder, job: str, console: Console) -> None:
         "",
         Text(f"The data lie in {root}. Go on with:"),
         Text(f"  ettwatch report {shlex.quote(job)} --data {root}"),
-        Text(
-            f'  ettwatch sql "SELECT stage, round(sum(duration_s), 1) AS s FROM segments GROUP BY stage ORDER BY s DESC" --data {root}'
-        ),
+        Text(f'  ettwatch sql "{_QUESTION}" --data {root}'),
         Text(f"  ettwatch replay {root}/events.jsonl --format table"),
         Text(f"  ettwatch doctor --data {root}"),
     )

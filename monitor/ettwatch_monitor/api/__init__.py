@@ -1,0 +1,1 @@
+"""The JSON API of the monitor, and the server of its page."""

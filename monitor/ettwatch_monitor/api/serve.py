@@ -1,0 +1,84 @@
+"""Serving the monitor: one process, until it is told to end."""
+
+import contextlib
+import logging
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import uvicorn
+
+from ettwatch_monitor.api.patient import patient
+from ettwatch_monitor.api.settings import Limits
+
+__all__ = ["ListenError", "beside", "listen", "server_for"]
+
+_BACKLOG: Final = 512
+_HEAD_BYTES: Final = 16 << 10
+_END_S: Final = 10.0
+
+
+class ListenError(Exception):
+    """The address cannot be listened at. One line that says why, and what to do."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; port 0 is any that is free. Raises ListenError."""
+    try:
+        family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        made = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            made.bind(place)
+            made.listen(_BACKLOG)
+        except OSError:
+            made.close()
+            raise
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ListenError(f"cannot listen at {host}:{port}: {why}; choose another address with --listen") from None
+    made.setblocking(False)
+    return made
+
+
+def server_for(app: Callable[..., Any], limits: Limits) -> uvicorn.Server:
+    """Return a server; `run(sockets=[...])` serves until SIGTERM, SIGINT, or `should_exit` is set."""
+    config = uvicorn.Config(
+        app,
+        http=patient(limits.head_s),
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        log_level=logging.WARNING,
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        proxy_headers=False,  # who asks is told by the connection; a proxy's word counts in one header only
+        limit_concurrency=limits.connections,
+        backlog=_BACKLOG,
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=2,
+        h11_max_incomplete_event_size=_HEAD_BYTES,
+    )
+    return uvicorn.Server(config)
+
+
+@contextlib.contextmanager
+def beside(app: Callable[..., Any], at: socket.socket, limits: Limits) -> Iterator[None]:
+    """Serve in a thread for as long as the block lasts, beside whatever else the process does.
+
+    Args:
+        app: The application.
+        at: As `listen` returned it; closed at the end.
+        limits: How much at one time.
+    """
+    server = server_for(app, limits)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [at]}, name="monitor", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(_END_S)
+        at.close()

@@ -1,0 +1,145 @@
+"""Jobs: a list of them, one with its attempts, its timeline."""
+
+from pydantic import Field
+
+from ettwatch_monitor.api.shapes.base import Shape
+from ettwatch_monitor.api.shapes.fleet import OwnerOf
+
+__all__ = ["AttemptRow", "JobDetail", "JobPage", "JobRow", "Mark", "PhaseRow", "Seg", "Timeline"]
+
+
+class JobRow(Shape):
+    """One job of a list."""
+
+    job: str
+    status: str
+    team: str | None
+    model: str | None
+    cluster: str | None
+    attempts: int
+    gpus: int
+    t0_us: int
+    t1_us: int = Field(description="its end; now while it runs")
+    e2e_s: float
+    ett_pct: float | None
+    tts_s: float | None
+    recovery_s: float
+    nof: int
+    total_gpu_h: float
+    effective_gpu_h: float
+    lost_gpu_h: float
+    worst_stage: str | None = Field(description="the stage that cost most, without effective_training")
+    worst_s: float
+
+
+class JobPage(Shape):
+    """GET /jobs."""
+
+    total: int = Field(description="how many fit, on all pages")
+    page: int = Field(description="from 1")
+    size: int
+    sort: str
+    jobs: list[JobRow]
+
+
+class AttemptRow(Shape):
+    """One attempt of a job."""
+
+    attempt: int
+    start_us: int
+    end_us: int
+    open: bool
+    outcome: str | None
+    cause: str | None
+    exit_code: int | None
+    signal: int | None
+    message: str | None
+    trigger: str | None
+    gpus: int
+    world_size: int | None
+    trained: bool
+    first_batch_us: int | None
+    duration_s: float
+    tts_s: float | None
+    ttr_s: float | None
+    recovery_s: float
+    effective_s: float
+    unsaved_s: float
+    components: dict[str, float] = Field(description="seconds by component")
+    stages: dict[str, float] = Field(description="seconds by stage")
+    hidden_s: dict[str, float] = Field(description="seconds by phase that cost nothing: another was charged")
+    flags: list[str]
+
+
+class PhaseRow(Shape):
+    """A phase as it was told. Phases overlap; segments do not."""
+
+    attempt: int
+    phase: str
+    component: str
+    start_us: int
+    end_us: int
+    open: bool
+    background: bool = Field(description="hidden work: nothing waited for it")
+    container: bool
+    ranks: int
+    last_rank: int
+    behind_s: float = Field(description="by how much the last rank kept the others waiting")
+    charged_s: float
+    hidden_s: float
+
+
+class JobDetail(Shape):
+    """GET /jobs/{job}: the numbers of a job."""
+
+    row: JobRow
+    labels: dict[str, str]
+    effective_s: float
+    ttr_s: list[float]
+    nof_infra: int
+    nof_preempted: int
+    unsaved_s: float
+    components: dict[str, float] = Field(description="seconds by component, always all six")
+    stages: dict[str, float] = Field(description="seconds by stage")
+    stages_gpu_h: dict[str, float] = Field(description="GPU-hours by stage")
+    hidden_s: dict[str, float]
+    owners: dict[str, OwnerOf] = Field(description="by stage; a stage without an owner is left out")
+    flags: list[str]
+    rules_version: str
+    as_of_us: int
+    attempts: list[AttemptRow]
+    stragglers: list[PhaseRow] = Field(description="phases in which one rank kept the others waiting, the worst first")
+
+
+class Seg(Shape):
+    """A stretch of a job's time, charged to one stage. They follow each other without gaps."""
+
+    attempt: int
+    stage: str
+    component: str
+    start_us: int
+    end_us: int
+    gpus: int
+
+
+class Mark(Shape):
+    """A moment of a job."""
+
+    at_us: int
+    attempt: int
+    kind: str = Field(description="first_batch, checkpoint (durable), failure, preemption, end")
+    label: str
+
+
+class Timeline(Shape):
+    """GET /jobs/{job}/timeline: what to draw. With `truncated`, ask for a shorter time."""
+
+    job: str
+    t0_us: int
+    t1_us: int
+    from_us: int
+    to_us: int
+    segments: list[Seg]
+    phases: list[PhaseRow]
+    marks: list[Mark]
+    truncated: bool = Field(description="there is more than was answered; the longest are here")

@@ -1,0 +1,106 @@
+"""`ettwatch advise` and `ettwatch top`: files and a ClickHouse in, text and JSON out."""
+
+import json
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from ettwatch_app.commands.advise import advise
+from ettwatch_app.commands.top import top
+from ettwatch_clickhouse import Store, connect
+from ettwatch_core.ownership import Owners
+from ettwatch_monitor.advice import AdviceError, advice_of, read_fleet, what_if_of
+from ettwatch_monitor.queries import Scope
+from ettwatch_monitor.top import draw, look
+from support.monitor import Served, served
+
+CASES = sorted((Path(__file__).parents[1] / "cases").glob("*.jsonl"))
+WORKED = str(next(path for path in CASES if "worked" in path.name))
+NEVER = 4_000_000_000_000_000
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("advice")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def store(running: Served) -> Iterator[Store]:
+    found = connect(running.sql)
+    yield found
+    found.close()
+
+
+def test_advice_from_files() -> None:
+    done = CliRunner().invoke(advise, [*map(str, CASES), "--format", "json"])
+    told = json.loads(done.stdout)
+    assert done.exit_code == 0
+    assert told["sample"]["jobs"] == len(CASES)
+    assert [entry["gpu_h_week"] for entry in told["advice"]] == sorted(
+        (entry["gpu_h_week"] for entry in told["advice"]), reverse=True
+    )
+    text = CliRunner().invoke(advise, [*map(str, CASES), "--limit", "2"])
+    assert text.exit_code == 0
+    assert "2. " in text.stdout
+    assert "3. " not in text.stdout
+
+
+def test_what_if_from_files() -> None:
+    done = CliRunner().invoke(advise, [WORKED, "--what-if", "shutdown.model_publish x 0", "--format", "json"])
+    told = json.loads(done.stdout)
+    assert told["before"]["total_gpu_h"] - told["after"]["total_gpu_h"] == pytest.approx(1800 * 8 / 3600)
+    assert told["saved_gpu_h_week"] * told["weeks"] == pytest.approx(4, rel=1e-3)
+    text = CliRunner().invoke(advise, [WORKED, "--what-if", "detection = 5s"])
+    assert "come back" in text.stdout
+
+
+def test_exit_codes(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text("{}\n")
+    assert CliRunner().invoke(advise, [WORKED, str(bad)]).exit_code == 1
+    assert CliRunner().invoke(advise, [str(bad)]).exit_code == 2
+    assert CliRunner().invoke(advise, [str(tmp_path / "none")]).exit_code == 2
+    assert CliRunner().invoke(advise, [WORKED, "--what-if", "nonsense"]).exit_code == 2
+    assert CliRunner().invoke(advise, [WORKED, "--data", str(tmp_path)]).exit_code == 2
+    assert CliRunner().invoke(advise, ["--data", str(tmp_path)]).exit_code == 2
+    assert CliRunner().invoke(top, ["--data", str(tmp_path)]).exit_code == 2
+
+
+def test_a_database_gives_what_its_events_give(store: Store) -> None:
+    told = advice_of(store, 0, NEVER, Owners("", ()))
+    assert told["replay_error_pct"] == pytest.approx(0, abs=2)
+    jobs = store.query("SELECT sum(gpu_e2e_s) / 3600 FROM jobs WHERE attempts > 0").rows[0][0]
+    base = told["base"]
+    assert isinstance(base, dict)
+    assert base["total_gpu_h"] == pytest.approx(float(str(jobs)), rel=0.02)
+    then = what_if_of(store, 0, NEVER, {"changes": [{"stage": "shutdown", "factor": 1}]})
+    assert then["jobs_touched"] == 0
+    with pytest.raises(AdviceError):
+        what_if_of(store, 5, 5, {"changes": ["detection = 5s"]})
+
+
+def test_a_sample_stands_for_all(store: Store) -> None:
+    whole, all_ = read_fleet(store, 0, NEVER)
+    part, some = read_fleet(store, 0, NEVER, most=1)
+    assert some.jobs < all_.jobs == some.of_jobs
+    sums = [sum(c.weight * c.summary.gpu_e2e_s for c in fleet.cases) for fleet in (whole, part)]
+    assert sums[1] == pytest.approx(sums[0], rel=0.02)
+
+
+def test_the_fleet_in_a_terminal(running: Served, store: Store) -> None:
+    done = CliRunner().invoke(top, ["--clickhouse", running.sql, "--once", "--hours", "8000"])
+    assert done.exit_code == 0, done.output
+    assert "ETT" in done.stdout
+    seen = look(store, Owners("", ()), 1_800_000_000_000_000, 8_000, Scope(), "team", "-lost")
+    for width, height in ((40, 10), (80, 24), (200, 60)):
+        console = Console(file=StringIO(), width=width, height=height, force_terminal=False)
+        console.print(draw(seen, width, height, "the database\x1b[2J is away"))
+        assert isinstance(console.file, StringIO)
+        lines = console.file.getvalue().splitlines()
+        assert max(map(len, lines)) <= width
+        assert "\x1b" not in console.file.getvalue()

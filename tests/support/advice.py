@@ -1,0 +1,51 @@
+"""Fleets for tests of advice: simulated, and taken apart from their events alone."""
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from ettwatch_monitor.advice import Change, Fleet, Replays
+from ettwatch_schemas import Event
+from ettwatch_sim.life import Scenario, alone, simulate
+
+
+def jobs_of(seed: int, scenario: Scenario) -> dict[str, list[Event]]:
+    """The events of a simulated fleet, by job."""
+    jobs: defaultdict[str, list[Event]] = defaultdict(list)
+    for event in simulate(seed, scenario):
+        jobs[event.job].append(event)
+    return jobs
+
+
+def observed(seed: int, scenario: Scenario) -> Fleet:
+    """A simulated fleet as advice sees it."""
+    fleet = Fleet()
+    for job, events in jobs_of(seed, scenario).items():
+        fleet.add(job, events)
+    return fleet
+
+
+def quiet(model: str, days: float, **fields: object) -> Scenario:
+    """One model on enough hardware, without storms: what happens to a job depends on no other."""
+    cluster = alone(model).clusters[0]
+    own = cluster.model_copy(update={"gpus": cluster.gpus * 3, "storms_per_week": 0, "slow_hosts": 0})
+    return alone(model).but(days=days, report_every_s=600, cancelled=0, retries=50, clusters=(own,)).but(**fields)
+
+
+class Gain(NamedTuple):
+    """GPU-hours that come back: as predicted from the fleet before, and as measured in the fleet after."""
+
+    predicted: float
+    measured: float
+
+    @property
+    def ratio(self) -> float:
+        """1 where the prediction came true."""
+        return self.predicted / self.measured
+
+
+def gain(before: Fleet, after: Fleet, changes: tuple[Change, ...]) -> Gain:
+    """Held GPU-hours that come back."""
+    outcome = Replays(before).under(changes)
+    predicted = sum(outcome.saved(i).held_gpu_h for i in range(len(outcome.cases)))
+    held = [sum(case.summary.gpu_held_s for case in fleet.cases) / 3600 for fleet in (before, after)]
+    return Gain(predicted, held[0] - held[1])
