@@ -97,7 +97,7 @@ def test_a_port_that_is_taken() -> None:
 @pytest.mark.slow
 def test_topics_that_are_not_there(kafka: str, prefix: str) -> None:
     words = ("--bootstrap", kafka, "--prefix", prefix, "--clickhouse", NOWHERE)
-    assert "is missing (and 5 more topics are wrong); run `ettwatch topics create`" in refused(ask(*words))
+    assert "is missing (and 6 more topics are wrong); run `ettwatch topics create`" in refused(ask(*words))
     create_topics(kafka, prefix, 2)
     assert "has 2 partitions, wanted: at least 32" in refused(ask(*words))
 
