@@ -12,7 +12,7 @@ from ettwatch_faust.topics import SettingError, TopicSettings
 from ettwatch_faust.web import parse_address
 from ettwatch_schemas.durations import parse_duration
 
-__all__ = ["WORKER_SETTINGS", "Setting", "WorkerSettings"]
+__all__ = ["WORKER_SETTINGS", "Setting", "WorkerSettings", "topics_of", "web_of"]
 
 _DAY_US: Final = 86_400_000_000
 
@@ -92,7 +92,7 @@ class WorkerSettings:
         store = _known("--store", text("--store"), _store)
         return cls(
             access=Access.read(env, given.get("bootstrap")),
-            topics=_topics(env, given),
+            topics=topics_of(env, given),
             store=store,
             state_dir=Path(text("--state-dir")),
             states=_known("--states", text("--states"), _count),
@@ -103,7 +103,7 @@ class WorkerSettings:
             dlq_limit=_known("--dlq-limit", text("--dlq-limit"), _count),
             session_timeout_s=_known("--session-timeout", text("--session-timeout"), _wait) / 1e6,
             instance=text("--instance") or None,
-            web=_known("--web", text("--web"), _web),
+            web=_known("--web", text("--web"), web_of),
         )
 
     @property
@@ -114,7 +114,8 @@ class WorkerSettings:
         return Policy(rules, pace, self.publish_us)
 
 
-def _topics(env: Mapping[str, str], given: Mapping[str, Any]) -> TopicSettings:
+def topics_of(env: Mapping[str, str], given: Mapping[str, Any]) -> TopicSettings:
+    """Return where the topics are: what options say, else the variables. Raises SettingError."""
     usual = TopicSettings.read(env)
     prefix, partitions = given.get("prefix"), given.get("partitions")
     return TopicSettings(
@@ -155,6 +156,7 @@ def _lateness(text: str) -> int | None:
     return None if text.lower() == "none" else _wait(text)
 
 
-def _web(text: str) -> str:
+def web_of(text: str) -> str:
+    """Return the address of a probe, which can be one. Raises ValueError."""
     parse_address(text)
     return text

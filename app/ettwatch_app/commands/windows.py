@@ -1,21 +1,17 @@
 """`ettwatch windows`: rolling windows over the fleet, from what the workers publish on Kafka."""
 
-import asyncio
-import contextlib
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from ettwatch_app.commands._shared import DONE, SOME_REJECTED, Refused, ends_cleanly, seldom
-from ettwatch_app.commands._stopping import until_asked
+from ettwatch_app.commands._service import serve_and_run, service_options
+from ettwatch_app.commands._shared import Refused, ends_cleanly, seldom
 
 if TYPE_CHECKING:
     from ettwatch_core.ownership import Owners
-    from ettwatch_faust.windows.app import WindowsApp
     from ettwatch_faust.windows.settings import WindowsSettings
 
 _Command = Callable[..., Any]
@@ -25,18 +21,7 @@ _OWN: Final = Path(".ettwatch/owners.yaml")
 def _options(command: _Command) -> _Command:
     from ettwatch_faust.windows.settings import WINDOWS_SETTINGS
 
-    for setting in reversed(WINDOWS_SETTINGS):
-        usual = f"${setting.variable}" + (f", else {setting.default}" if setting.default else "")
-        command = click.option(setting.option, help=f"{setting.meaning}  [default: {usual}]")(command)
-    command = click.option(
-        "--partitions", type=int, help="Partitions of the topics.  [default: $ETTWATCH_PARTITIONS, else 32]"
-    )(command)
-    command = click.option(
-        "--prefix", help="What the names of the topics begin with.  [default: $ETTWATCH_TOPIC_PREFIX, else ett]"
-    )(command)
-    return click.option("--bootstrap", metavar="HOST:PORT,...", help="The brokers.  [default: $ETTWATCH_KAFKA]")(
-        command
-    )
+    return service_options(command, WINDOWS_SETTINGS, "topics")
 
 
 @click.command()
@@ -65,7 +50,7 @@ def windows(**told: Any) -> None:
     from ettwatch_faust.windows.app import make_windows_app
 
     seldom()
-    _run(make_windows_app(settings, owners, look))
+    serve_and_run(make_windows_app(settings, owners, look))
 
 
 def _owners(settings: "WindowsSettings") -> tuple["Owners", Callable[[int], "Owners | None"]]:
@@ -101,18 +86,3 @@ def _check(settings: "WindowsSettings") -> None:
     called = names(settings.topics.prefix)
     wanted = {called.jobs, called.attempts, called.segments, called.parts, called.windows, called.windows_state}
     precheck(settings.access, [spec for spec in plan(settings.topics) if spec.name in wanted])
-
-
-def _run(app: "WindowsApp") -> NoReturn:
-    from ettwatch_faust.probe import ProbeError, serve
-    from ettwatch_faust.web import parse_address
-
-    probe: Any = contextlib.nullcontext()
-    if parse_address(app.settings.web) is not None:
-        try:
-            probe = serve(app.settings.web, app.metrics.registry, app.healthy, app.ready)
-        except ProbeError as error:
-            raise Refused(str(error)) from None
-    with probe:
-        asyncio.run(until_asked(app.run))
-    sys.exit(DONE if app.stopped_by is None else SOME_REJECTED)

@@ -1,19 +1,15 @@
 """`ettwatch worker`: fold the events of a fleet from Kafka, with as many other workers as one likes."""
 
-import asyncio
-import contextlib
 import os
-import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ettwatch_app.commands._shared import DONE, SOME_REJECTED, Refused, ends_cleanly, seldom
-from ettwatch_app.commands._stopping import until_asked
+from ettwatch_app.commands._service import serve_and_run, service_options
+from ettwatch_app.commands._shared import Refused, ends_cleanly, seldom
 
 if TYPE_CHECKING:
-    from ettwatch_faust.app import WorkerApp
     from ettwatch_faust.settings import WorkerSettings
 
 _Command = Callable[..., Any]
@@ -22,18 +18,7 @@ _Command = Callable[..., Any]
 def _options(command: _Command) -> _Command:
     from ettwatch_faust.settings import WORKER_SETTINGS
 
-    for setting in reversed(WORKER_SETTINGS):
-        usual = f"${setting.variable}" + (f", else {setting.default}" if setting.default else "")
-        command = click.option(setting.option, help=f"{setting.meaning}  [default: {usual}]")(command)
-    command = click.option(
-        "--partitions", type=int, help="Partitions of the events topic.  [default: $ETTWATCH_PARTITIONS, else 32]"
-    )(command)
-    command = click.option(
-        "--prefix", help="What the names of the topics begin with.  [default: $ETTWATCH_TOPIC_PREFIX, else ett]"
-    )(command)
-    return click.option("--bootstrap", metavar="HOST:PORT,...", help="The brokers.  [default: $ETTWATCH_KAFKA]")(
-        command
-    )
+    return service_options(command, WORKER_SETTINGS, "events topic")
 
 
 @click.command()
@@ -61,7 +46,7 @@ def worker(**told: Any) -> None:
     from ettwatch_faust.app import make_app
 
     seldom()
-    _run(make_app(settings))
+    serve_and_run(make_app(settings))
 
 
 def _check(settings: "WorkerSettings") -> None:
@@ -82,18 +67,3 @@ def _check(settings: "WorkerSettings") -> None:
                 f"cannot write to the folder of the state, {settings.state_dir}: {error.strerror}; give another "
                 "--state-dir"
             ) from None
-
-
-def _run(app: "WorkerApp") -> NoReturn:
-    from ettwatch_faust.probe import ProbeError, serve
-    from ettwatch_faust.web import parse_address
-
-    probe: Any = contextlib.nullcontext()
-    if parse_address(app.settings.web) is not None:
-        try:
-            probe = serve(app.settings.web, app.metrics.registry, app.healthy, app.ready)
-        except ProbeError as error:
-            raise Refused(str(error)) from None
-    with probe:
-        asyncio.run(until_asked(app.run))
-    sys.exit(DONE if app.stopped_by is None else SOME_REJECTED)

@@ -6,9 +6,8 @@ from typing import Any, Final, Self
 
 from ettwatch_core.windows import Sizes
 from ettwatch_faust.brokers import Access
-from ettwatch_faust.settings import Setting
+from ettwatch_faust.settings import Setting, topics_of, web_of
 from ettwatch_faust.topics import SettingError, TopicSettings
-from ettwatch_faust.web import parse_address
 from ettwatch_schemas.durations import parse_duration
 
 __all__ = ["WINDOWS_SETTINGS", "WindowsSettings"]
@@ -76,14 +75,14 @@ class WindowsSettings:
         known("--correct-for", lambda kept: Sizes.parse(correct=kept))
         return cls(
             access=Access.read(env, given.get("bootstrap")),
-            topics=_topics(env, given),
+            topics=topics_of(env, given),
             sizes=known("--lengths", lambda lengths: Sizes.parse(lengths, correct)),
             wait_us=known("--wait", _wait),
             snapshot_s=known("--snapshot-every", _wait) / 1e6,
             owners=text("--owners") or None,
             session_timeout_s=known("--session-timeout", _wait) / 1e6,
             instance=text("--instance") or None,
-            web=known("--web", _web),
+            web=known("--web", web_of),
         )
 
 
@@ -91,23 +90,8 @@ def _named(option: str) -> Setting:
     return next(each for each in WINDOWS_SETTINGS if each.option == option)
 
 
-def _topics(env: Mapping[str, str], given: Mapping[str, Any]) -> TopicSettings:
-    usual = TopicSettings.read(env)
-    prefix, partitions = given.get("prefix"), given.get("partitions")
-    return TopicSettings(
-        usual.prefix if prefix is None else prefix,
-        usual.partitions if partitions is None else partitions,
-        usual.replication,
-    )
-
-
 def _wait(text: str) -> int:
     value = parse_duration(text)
     if not value:
         raise ValueError(f"{text!r} is no duration to wait; write one above 0, like 5s or 5m")
     return value
-
-
-def _web(text: str) -> str:
-    parse_address(text)
-    return text
