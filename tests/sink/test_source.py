@@ -13,7 +13,7 @@ from ettwatch_app.clickhouse import ClickHouseAccess
 from ettwatch_app.sink.batch import Place
 from ettwatch_app.sink.settings import Limits, SinkSettings, inputs
 from ettwatch_app.sink.source import Source
-from ettwatch_faust import Access, TopicSettings
+from ettwatch_faust import Access, TopicSettings, names
 from sink.feed import create_topics
 
 pytestmark = [
@@ -24,6 +24,9 @@ pytestmark = [
 ]
 
 SHORT = Limits(poll_s=0.001)
+PARTITIONS = 4
+# Of all topics that the sink reads.
+PLACES = PARTITIONS * len(inputs(names("any")))
 
 
 class Owner:
@@ -47,12 +50,12 @@ class Owner:
 
 def opened(bootstrap: str, prefix: str, owner: Owner) -> Source:
     clickhouse = ClickHouseAccess.read({}, "http://127.0.0.1:9")
-    settings = SinkSettings(Access.read({}, bootstrap), TopicSettings(prefix, 4, 1), clickhouse)
+    settings = SinkSettings(Access.read({}, bootstrap), TopicSettings(prefix, PARTITIONS, 1), clickhouse)
     owner.source = Source(settings, inputs(create_topics(bootstrap, prefix)), owner, owner.answer)
     return owner.source
 
 
-def until(true: Callable[[], bool], work: Callable[[], object], seconds: float = 30) -> bool:
+def until(true: Callable[[], bool], work: Callable[[], object], seconds: float = 90) -> bool:
     end = time.monotonic() + seconds
     while not true() and time.monotonic() < end:
         work()
@@ -84,9 +87,9 @@ def test_the_source_does_not(kafka: str, prefix: str) -> None:
     owner = Owner()
     source = opened(kafka, prefix, owner)
     try:
-        assert until(lambda: owner.told == [20], lambda: source.read(SHORT))
+        assert until(lambda: owner.told == [PLACES], lambda: source.read(SHORT))
         interrupt(source._consumer)
-        assert until(lambda: owner.told == [20, "revoked", 20], lambda: source.read(SHORT))
+        assert until(lambda: owner.told == [PLACES, "revoked", PLACES], lambda: source.read(SHORT))
     finally:
         source.close()
 
@@ -108,7 +111,7 @@ def test_what_is_safe_is_committed_before_the_partitions_are_given_away(kafka: s
 
     def join() -> None:
         other = opened(kafka, prefix, second)
-        until(lambda: 10 in second.told, lambda: other.read(SHORT))
+        until(lambda: PLACES // 2 in second.told, lambda: other.read(SHORT))
         joined.set()
         other.close()
 
@@ -116,11 +119,11 @@ def test_what_is_safe_is_committed_before_the_partitions_are_given_away(kafka: s
     thread.start()
     try:
         # On a slow machine there may be other changes before.
-        assert until(lambda: 10 in first.told and joined.is_set(), lambda: source.read(SHORT))
-        assert "revoked" in first.told[: first.told.index(10)]
+        assert until(lambda: PLACES // 2 in first.told and joined.is_set(), lambda: source.read(SHORT))
+        assert "revoked" in first.told[: first.told.index(PLACES // 2)]
         assert until(lambda: first.committed[:1] == [{here: 7}], lambda: source.read(SHORT))
     finally:
-        thread.join(30)
+        thread.join(90)
         source.close()
     asker = KafkaConsumer(bootstrap_servers=kafka, group_id=f"{prefix}-sink", metrics_enabled=False)
     assert asker.committed(TopicPartition(*here)) == 7
@@ -132,14 +135,14 @@ def test_paused_it_reads_nothing_and_stays_a_member(kafka: str, prefix: str) -> 
     source = opened(kafka, prefix, owner)
     producer = KafkaProducer(bootstrap_servers=kafka)
     try:
-        assert until(lambda: owner.told == [20], lambda: source.read(SHORT))
+        assert until(lambda: owner.told == [PLACES], lambda: source.read(SHORT))
         source.pause(True)
         producer.send(f"{prefix}.jobs", key=b"k", value=b"x", partition=1).get(30)
         records: list[Any] = []
         assert not until(lambda: bool(records), lambda: records.extend(source.read(SHORT)), 2)
         source.pause(False)
         assert until(lambda: len(records) == 1, lambda: records.extend(source.read(SHORT)))
-        assert owner.told == [20]
+        assert owner.told == [PLACES]
         assert source.end(records[0].place) == source.position(records[0].place) == 1
         assert source.ends([f"{prefix}.jobs"]) == {Place(f"{prefix}.jobs", n): int(n == 1) for n in range(4)}
         source.commit_now({records[0].place: 1}, 10)

@@ -18,8 +18,10 @@ def chromium() -> str | None:
     )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """One for each module, and no longer: Playwright's event loop counts as running until it is stopped, and while it
+    does nothing else in the process may run a loop."""
     path = chromium()
     if path is None:
         pytest.skip("needs apt-get install chromium")
