@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 from collections.abc import Generator
 
 import pytest
@@ -14,6 +15,15 @@ ALLOWED_SKIPS = re.compile(r"needs (macOS|Docker|Go|apt-get|systemd|a GPU|a user
 FOREIGN = re.compile(r"ETTWATCH_(?!TEST_)|SLURM_|TORCHELASTIC_|(LOCAL_|GROUP_)?(RANK|WORLD_SIZE)$|MASTER_(ADDR|PORT)$")
 for name in [name for name in os.environ if FOREIGN.match(name)]:
     del os.environ[name]
+
+# A shell that starts the tests in the background has these ignored, and so would all that the tests start.
+for number, default in (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGQUIT, signal.SIG_DFL),
+    (signal.SIGHUP, signal.SIG_DFL),
+):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, default)
 
 # How wide and how colourful output is belongs to the shell that runs the tests, and some libraries set it too.
 SCREEN = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TERM")

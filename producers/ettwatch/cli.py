@@ -25,6 +25,7 @@ _SUMMARIES: Final = {
     "migrate": "Bring the tables of a ClickHouse server to this version.",
     "monitor": "Serve the web page and the API of a fleet.",
     "owners": "Check the ownership file, show who owns what, and bring it into ClickHouse.",
+    "preempt": "Say whose GPUs to take so that the least is wasted.",
     "rebuild": "Make every derived table anew from the events.",
     "replay": "Turn event files into summaries of jobs.",
     "report": "Show where the time of a job went, and whose it is.",

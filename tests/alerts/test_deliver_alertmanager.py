@@ -82,7 +82,8 @@ def test_a_restart_of_either_side_fires_nothing_again(tmp_path: Path, manager: A
         # It is a group anew, with a wait and an interval of its own: both pass without a word.
         time.sleep(1.5)
         assert told(hook) == [("a", "firing")]
-        delivery.put(resolved(firing("a", now), now + 2 * SECOND), now + 5 * MINUTE)
+        # An end that lies in the past by Alertmanager's clock: of others it takes the latest it was ever told.
+        delivery.put(resolved(firing("a", now), now + SECOND), now + 5 * MINUTE)
         delivery.deliver_all(now + 5 * MINUTE)
         until(lambda: len(told(hook)) > 1)
         time.sleep(1)

@@ -20,7 +20,9 @@ from support.pipeline_programs import Program, until
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 WAIT_S = 90
-TOPICS = ("jobs", "attempts", "segments", "phases", "accepted")
+# All that it reads; the test sends nothing to the last of them.
+TOPICS = ("jobs", "attempts", "segments", "phases", "accepted", "windows")
+PLACES = len(TOPICS) * PARTITIONS
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +136,7 @@ def test_clickhouse_away_for_a_while(scene: Scene) -> None:
         assert "cannot insert" in sink.get("/readyz")[1] or "cannot run" in sink.get("/readyz")[1]
         assert sink.get("/healthz") == (200, "ok\n")
         figures = sink.metrics()
-        assert figures["ettwatch_sink_partitions"] == 5 * PARTITIONS
+        assert figures["ettwatch_sink_partitions"] == PLACES
         assert figures["ettwatch_sink_held_rows"] < 1_000
     finally:
         scene.house.start()
@@ -169,7 +171,7 @@ def retries(sink: Program) -> float:
 def test_two_share_the_partitions_and_one_leaves(scene: Scene) -> None:
     first, second = scene.sink(), scene.sink()
     scene.feed.send((150,))
-    until("both read", lambda: shares([first, second]) == [5 * PARTITIONS // 2] * 2, WAIT_S)
+    until("both read", lambda: shares([first, second]) == [PLACES // 2] * 2, WAIT_S)
     scene.feed.send((220,))
     assert second.stop() == 0
     scene.feed.send((1_000,))
@@ -177,7 +179,7 @@ def test_two_share_the_partitions_and_one_leaves(scene: Scene) -> None:
     first.kill()
     scene.feed.send((4_000,))
     scene.settled()
-    assert shares([third]) == [5 * PARTITIONS]
+    assert shares([third]) == [PLACES]
 
 
 def shares(sinks: list[Program]) -> list[float]:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ettwatch_clickhouse import Store, StoreError, Table, Writer, migrate
+from ettwatch_clickhouse.migrate import migrations
 from ettwatch_core import Rules
 from ettwatch_schemas import encode_event
 from support.clickhouse import count, read_truth, should_be
@@ -108,7 +109,8 @@ def test_nothing_to_insert_is_fine(store: Store) -> None:
 def test_migrations_are_applied_once(store: Store) -> None:
     assert migrate(store) == []
     numbers = [row[0] for row in store.query("SELECT number FROM schema_migrations ORDER BY number").rows]
-    assert numbers == [1, 2, 3, 4, 5, 6, 7]
+    assert numbers == [step.number for step in migrations()]
+    assert numbers[:3] == [1, 2, 3]
 
 
 def test_what_a_writer_writes_is_what_the_views_say(store: Store) -> None:

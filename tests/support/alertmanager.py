@@ -100,7 +100,7 @@ def alertmanager(folder: Path, hook: str) -> Iterator[Alertmanager]:
         running.stop()
 
 
-def until(true: Callable[[], object], seconds: float = 10) -> None:
+def until(true: Callable[[], object], seconds: float = 60) -> None:
     """Wait until something is so."""
     end = time.monotonic() + seconds
     while not true():

@@ -1,0 +1,1 @@
+"""What shortens the time around training, each piece usable alone in anybody's trainer; see docs/remedies."""

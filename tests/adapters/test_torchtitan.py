@@ -1,0 +1,124 @@
+"""The handler, fed with the records that torchtitan's structured logger makes of its spans."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+from support.spooled import events, timeline
+
+PROGRAM = """
+import importlib, logging, os, time
+from contextlib import contextmanager
+
+logger = logging.getLogger("structured")
+logger.propagate = False
+logger.setLevel(logging.INFO)
+for name in os.environ["TITAN_STRUCT_LOGGER_HANDLERS"].split(","):
+    module, _, function = name.rpartition(".")
+    getattr(importlib.import_module(module), function)(
+        structured_logger=logger, rank=0, source=SOURCE, output_dir="out", anything_new=1)
+
+def say(name, step=None, kind="event"):
+    logger.info("", extra={"log_type": kind, "log_type_name": name, "step": step})
+
+@contextmanager
+def span(name, step=None, seconds=0.0):
+    say(name + "_start", step)
+    try:
+        time.sleep(seconds)
+        yield
+    except BaseException:
+        say(name + "_error", step)
+        raise
+    say(name + "_end", step)
+"""
+
+TRAINING = """
+with span("torch_distributed_init", seconds=0.02):
+    pass
+with span("model_parallelism_init", seconds=0.02):
+    pass
+with span("tokenizer build", seconds=0.02):
+    pass
+with span("checkpoint_load", seconds=0.02):
+    pass
+for step in range(FIRST, FIRST + 4):
+    with span("step", step):
+        with span("fetching_batch", step, seconds=0.03):
+            pass
+        with span("fwd_bwd", step, seconds=0.02):
+            pass
+        with span("optim", step):
+            pass
+        # It is asked at each step; at the second it is done.
+        with span("checkpoint_save", step, seconds=0.05 if step == FIRST + 1 else 0):
+            pass
+say("loss", step, kind="scalar")
+logger.info("no record of a span")
+logger.info("", extra={"log_type": "event", "log_type_name": 7, "step": "x"})
+with span("eval", seconds=0.03):
+    pass
+with span("torch_distributed_teardown", seconds=0.02):
+    pass
+"""
+
+
+def run(tmp_path: Path, body: str, *, first: int = 1, source: str = "training") -> tuple[Path, str]:
+    spool = tmp_path / "spool"
+    program = f"SOURCE, FIRST = {source!r}, {first}\n" + PROGRAM + body
+    env = {**os.environ, "ETTWATCH_SPOOL": str(spool), "ETTWATCH_JOB": "titan", "ETTWATCH_GPUS": "1"}
+    env["TITAN_STRUCT_LOGGER_HANDLERS"] = "ettwatch.adapters.torchtitan.register"
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return spool, done.stderr
+
+
+def test_spans_become_phases_steps_and_waits(tmp_path: Path) -> None:
+    spool, said = run(tmp_path, TRAINING)
+    assert said == ""
+    started = [getattr(event, "phase") for event in events(spool, "phase_started")]  # noqa: B009
+    assert started == [
+        "trainer_init.process_group_init",
+        "trainer_init.train_module_creation",
+        "trainer_init.tokenizer_build",
+        "trainer_init.checkpoint_load",
+        "trainer_init.get_first_batch_data",
+        "wasted_training.checkpoint_save",
+        "wasted_training.evaluation",
+        "shutdown.teardown",
+    ]
+    (began,) = events(spool, "training_started")
+    assert (getattr(began, "position"), getattr(began, "step")) == (0, 0)  # noqa: B009
+    assert max(getattr(event, "step") for event in events(spool, "progress", "training_ended")) == 4  # noqa: B009
+    stages = timeline(events(spool)).summary.stages
+    assert 0.05 <= stages["wasted_training.checkpoint_save"] < 0.5
+    # Three waits of 30 ms; the first is the first batch's.
+    assert 0.09 <= stages["wasted_training.data_stall"] < 0.5
+
+
+def test_a_resumed_training_begins_at_its_step(tmp_path: Path) -> None:
+    spool, _ = run(tmp_path, TRAINING, first=101)
+    (began,) = events(spool, "training_started")
+    assert (getattr(began, "position"), getattr(began, "step")) == (100, 100)  # noqa: B009
+
+
+def test_a_phase_that_fails_is_told_so_and_the_error_is_the_trainers(tmp_path: Path) -> None:
+    body = textwrap.dedent("""
+        try:
+            with span("model_parallelism_init"):
+                with span("inner build"):
+                    raise ValueError("mine")
+        except ValueError as error:
+            assert str(error) == "mine"
+        """)
+    spool, _ = run(tmp_path, body)
+    outcomes = [getattr(event, "outcome") for event in events(spool, "phase_ended")]  # noqa: B009
+    assert outcomes == ["error", "error"]
+
+
+def test_logs_of_another_source_are_not_recorded(tmp_path: Path) -> None:
+    spool, said = run(tmp_path, TRAINING, source="generation")
+    assert "'generation'" in said
+    assert not spool.exists() or not events(spool, "phase_started")
