@@ -10,14 +10,15 @@ probe: Callable[[], bool] | None = None
 def is_compiling() -> bool:
     """Tell whether this call is being traced. torch is asked if the trainer has it, and never imported.
 
-    It is written so that the tracer can follow it, and takes away what comes after.
+    It is written so that the tracer can follow it, and takes away what comes after. `is_compiling` of torch is no help:
+    it is true in every thread of the process while one of them compiles; what is asked here is true only where traced.
     """
     compiler = getattr(sys.modules.get("torch"), "compiler", None)
-    return compiler is not None and compiler.is_compiling() is True
+    return compiler is not None and compiler.is_dynamo_compiling() is True
 
 
 def arm() -> None:
     """Set `probe`; called where the loop begins and where it reports, never by what is traced."""
     global probe
     if probe is None:
-        probe = getattr(getattr(sys.modules.get("torch"), "compiler", None), "is_compiling", None)
+        probe = getattr(getattr(sys.modules.get("torch"), "compiler", None), "is_dynamo_compiling", None)

@@ -36,7 +36,7 @@ def hook_optimizer(session: Session, steps: Steps, feeds: Feeds, torch: ModuleTy
     """Each step of an optimizer, by PyTorch's own hook for all of them."""
     # Not as an attribute of torch.optim, which hides its module of this name.
     register = public(sys.modules["torch.optim.optimizer"], "register_optimizer_step_post_hook", "hook")
-    is_compiling = public(torch.compiler, "is_compiling")
+    is_compiling = public(torch.compiler, "is_dynamo_compiling")
 
     def stepped(optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         # A step that is compiled itself traces this function: what it finds here then is nothing.
