@@ -17,6 +17,7 @@ _OUTPUT_FAILS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errn
 _SUMMARIES: Final = {
     "advise": "Say which remedy gives back how many GPU-hours, and try what-ifs.",
     "alerts": "Find what got worse in a fleet, and tell whoever it concerns.",
+    "bench-remedies": "Train with each remedy on and off, and show what each gives back.",
     "demo": "Train a small model, kill it, let it recover, and show where the time went.",
     "dlq": "List, replay or drop what the workers refused.",
     "doctor": "Say what is installed, reachable and misconfigured.",

@@ -39,6 +39,8 @@ ELSEWHERE = {
         ("monitor", "monitor.md"),
         ("advise", "advice.md"),
         ("top", "top.md"),
+        ("preempt", "remedies/preemption.md"),
+        ("bench-remedies", "remedies/index.md"),
         ("simulate", "simulator.md"),
         ("import", "importers.md"),
         ("watch", "sources.md"),

@@ -60,7 +60,7 @@ def test_help_lists_commands_without_importing_them() -> None:
 
 def test_every_command_has_its_line() -> None:
     lines = CliRunner().invoke(main, ["-h"]).stdout.partition("Commands:\n")[2]
-    assert set(re.findall(r"^  (\w+) +\w", lines, re.MULTILINE)) == set(main.list_commands(click.Context(main)))
+    assert set(re.findall(r"^  ([\w-]+) +\w", lines, re.MULTILINE)) == set(main.list_commands(click.Context(main)))
 
 
 def test_version() -> None:

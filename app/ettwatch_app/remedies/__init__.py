@@ -1,0 +1,6 @@
+"""`ettwatch bench-remedies`: what each remedy gives back, measured by ettwatch on runs of the reference trainer."""
+
+from ettwatch_app.remedies.bench import Bench
+from ettwatch_app.remedies.plan import Round, Variant, rounds, variants, workload
+
+__all__ = ["Bench", "Round", "Variant", "rounds", "variants", "workload"]

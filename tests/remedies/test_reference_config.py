@@ -1,0 +1,190 @@
+"""The reference trainer's settings, the slowness that is injected, and what the bench makes of its runs."""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ettwatch_app.remedies import Bench, rounds, variants, workload
+from ettwatch_app.remedies.measure import Figures
+from ettwatch_app.remedies.running import RunFailed
+from ettwatch_schemas import COMPONENTS
+from ettwatch_trainer.reference import (
+    REMEDIES,
+    ReferenceConfig,
+    ReferenceConfigError,
+    SlownessError,
+    committed_slowness,
+    no_slowness,
+    read_slowness,
+)
+from ettwatch_trainer.reference.config import parse
+
+
+def test_the_command_line_is_the_config(tmp_path: Path) -> None:
+    config = dataclasses.replace(
+        ReferenceConfig().only("overlap", "cheap_recovery"), out=tmp_path, steps=7, compile=False, open_s=0.25
+    )
+    assert parse(config.arguments()) == config
+    assert parse([]) == ReferenceConfig()
+    assert [name for name in REMEDIES if getattr(config, name)] == ["overlap", "cheap_recovery"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"steps": 0}, "--steps"),
+        ({"batch": 3}, "--batch"),
+        ({"storage_mb_s": float("inf")}, "--storage-mb-s"),
+        ({"kill_at_step": 9, "steps": 8}, "--kill-at-step"),
+        ({"kill_at_step": 3, "fail_rank": 2}, "--fail-rank"),
+        ({"least_interval_s": 9.0, "most_interval_s": 8.0}, "--least-interval-s"),
+    ],
+)
+def test_what_cannot_work_is_refused_by_name(changes: dict[str, float], named: str) -> None:
+    with pytest.raises(ReferenceConfigError, match=named):
+        ReferenceConfig(**changes)  # type: ignore[arg-type]
+
+
+def test_an_unknown_remedy() -> None:
+    with pytest.raises(ReferenceConfigError, match="sleep"):
+        ReferenceConfig().only("sleep")
+
+
+def test_batches_have_the_sizes_that_were_asked_for() -> None:
+    config = ReferenceConfig(batch=512, batch_sizes=3)
+    sizes = {config.size_of(step) for step in range(24)}
+    assert len(sizes) == 3
+    assert max(sizes) == 512
+    assert {ReferenceConfig(batch_sizes=1).size_of(step) for step in range(24)} == {512}
+
+
+def test_slowness_is_put_on_with_a_reason_for_each() -> None:
+    slow = committed_slowness()
+    assert all(len(one.why) > 40 for one in slow.values.values())
+    put = slow.put_on(ReferenceConfig())
+    assert {name: getattr(put, name) for name in slow.values} == {n: one.value for n, one in slow.values.items()}
+    assert no_slowness().put_on(put) == ReferenceConfig()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "no JSON"),
+        ("[]", "one object"),
+        ('{"sleep": {"value": 1, "unit": "s", "why": "x"}}', "sleep"),
+        ('{"open_s": {"value": 1, "unit": "s"}}', "value, unit and why"),
+        ('{"open_s": {"value": -1, "unit": "s", "why": "x"}}', "at least 0"),
+        ('{"open_s": {"value": true, "unit": "s", "why": "x"}}', "at least 0"),
+        ('{"open_s": {"value": 1, "unit": "s", "why": " "}}', "reason"),
+    ],
+)
+def test_a_bad_file_of_slowness(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "slow.json"
+    path.write_text(text)
+    with pytest.raises(SlownessError, match=said) as caught:
+        read_slowness(path)
+    assert str(path) in str(caught.value)
+    with pytest.raises(SlownessError, match="cannot be read"):
+        read_slowness(tmp_path / "none.json")
+
+
+def figures(**changes: float) -> Figures:
+    plain = dict.fromkeys((field.name for field in dataclasses.fields(Figures)), 1.0)
+    values = plain | {"tts_s": 40.0, "ttr_s": 40.0, "ett_pct": 20.0, "e2e_s": 100.0} | changes
+    return Figures(**{**values, "components": dict.fromkeys(COMPONENTS, 1.0)})  # type: ignore[arg-type]
+
+
+GAINS: dict[str, dict[str, float]] = {
+    "communication": {"communication_s": 0.04},
+    "compile_cache": {"compile_restart_s": 0.1},
+    "async_checkpoints": {"save_blocking_s": 0.1},
+    "standalone_publish": {"publish_s": 0.01},
+    "all": {"tts_s": 20.0, "ttr_s": 10.0, "ett_pct": 40.0},
+}
+
+
+def bench(tmp_path: Path, run: Callable[..., Figures], budget_s: float = 1e9) -> tuple[Bench, list[str]]:
+    said: list[str] = []
+    made = Bench(workload(True), variants(), tmp_path / "runs", tmp_path / "out", budget_s, said.append, run=run)
+
+    def before(config: ReferenceConfig, *, job: str) -> None:
+        Path(config.memory).mkdir(parents=True, exist_ok=True)
+        said.append(f"before {job} {config.steps} {config.publish}")
+
+    made.before = before
+    return made, said
+
+
+def test_every_variant_is_run_interleaved_and_told_in_a_table(tmp_path: Path) -> None:
+    ran: list[ReferenceConfig] = []
+
+    def run(config: ReferenceConfig, *, job: str) -> Figures:
+        ran.append(config)
+        return figures(**GAINS.get(job.partition("-")[0], {}))
+
+    made, said = bench(tmp_path, run)
+    assert made.go(rounds(committed_slowness(), no_slowness(), variants(), 3))
+    names = [variant.name for variant in variants()]
+    order = [config.out.name.partition("-")[0] for config in ran]
+    assert order[: 2 * len(names)] == [*names, *reversed(names)]
+    assert {name: order.count(name) for name in names} == dict.fromkeys(names, 6)
+    assert {config.open_s > 0 for config in ran} == {True, False}
+    # What a job remembers is there from the start, and for each variant by itself; the baseline has nothing.
+    memories = {config.out.name.partition("-")[0]: config.memory for config in ran}
+    assert memories["baseline"] == memories["tuned"] == memories["overlap"] == ""
+    assert len({memories[name] for name in ("dynamic_shapes", "autotune", "compile_cache", "all")}) == 4
+    assert [line.rpartition(" ")[2] for line in said if line.startswith("before all")] == ["False", "False"]
+    found = json.loads((tmp_path / "out" / "remedies.json").read_text())
+    tables = found["tables"]
+    assert set(tables) == {"with injected slowness", "without injected slowness"}
+    assert [row["remedy"] for row in tables["with injected slowness"]["rows"]] == [*REMEDIES, "all"]
+    aims = {aim["what"]: (aim["reached"], aim["met"]) for aim in tables["with injected slowness"]["aims"]}
+    assert aims["communication in start-up, times less"] == (25.0, True)
+    assert aims["compile on a warm restart, % less than cold"] == (90.0, True)
+    assert aims["TTS with everything on, % less"] == (50.0, True)
+    assert aims["TTR with everything on, times less"] == (4.0, True)
+    assert aims["ETT%, points more with everything on"] == (20.0, True)
+    text = (tmp_path / "out" / "remedies.md").read_text()
+    assert "| compile_cache | pt2_compilation |" in text
+    assert "missed" not in text
+
+
+def test_a_remedy_that_does_nothing_misses_its_aim(tmp_path: Path) -> None:
+    made, _ = bench(tmp_path, lambda config, *, job: figures())
+    made.go(rounds(committed_slowness(), no_slowness(), variants(), 1))
+    text = (tmp_path / "out" / "remedies.md").read_text()
+    assert "met" in text.replace("missed", "met")
+    assert "| met |" not in text
+
+
+def test_a_run_that_fails_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+    def run(config: ReferenceConfig, *, job: str) -> Figures:
+        if job.startswith("overlap"):
+            raise RunFailed(f"{job} ended with exit code 1")
+        return figures()
+
+    made, said = bench(tmp_path, run)
+    assert not made.go(rounds(committed_slowness(), no_slowness(), variants(), 1))
+    assert len(made.failures) == 2
+    assert any("overlap-slow-0 failed" in line for line in said)
+    rows = json.loads((tmp_path / "out" / "remedies.json").read_text())["tables"]["with injected slowness"]["rows"]
+    assert "overlap" not in [row["remedy"] for row in rows]
+    assert len(rows) == len(REMEDIES)
+
+
+def test_no_round_is_begun_that_would_not_end_in_time(tmp_path: Path) -> None:
+    now = [0.0]
+
+    def run(config: ReferenceConfig, *, job: str) -> Figures:
+        now[0] += 10
+        return figures()
+
+    made, said = bench(tmp_path, run, budget_s=1.0)
+    made.clock = lambda: now[0]
+    made.go(rounds(committed_slowness(), no_slowness(), variants(), 3))
+    bare = made.tables["without injected slowness"].runs
+    assert {len(runs) for runs in bare.values()} == {1}
+    assert any(line.startswith("no time for another round") for line in said)

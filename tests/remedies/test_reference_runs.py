@@ -1,0 +1,101 @@
+"""Real runs of the reference trainer on two ranks: what is trained is the same with each remedy on and off."""
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from ettwatch_schemas import COMPONENTS, PhaseStarted
+from ettwatch_trainer.reference import REMEDIES, ReferenceConfig, job_command
+from ettwatch_trainer.remedies.checkpoints import Checkpointer, read_state
+from support.spooled import events, timeline
+
+pytestmark = [pytest.mark.torch, pytest.mark.slow]
+
+TINY = ReferenceConfig(
+    steps=24,
+    batch=32,
+    batch_sizes=2,
+    tables=6,
+    rows=50,
+    dim=4,
+    hidden=8,
+    fields=3,
+    compile=False,
+    checkpoint_every=6,
+    least_interval_s=0.05,
+    most_interval_s=0.1,
+    losses=True,
+).only()
+
+
+def run(config: ReferenceConfig, job: str) -> None:
+    argv, more = job_command(config, job=job, python=sys.executable)
+    env = {**os.environ, **more, "ETTWATCH_SPOOL": str(config.out / "spool"), "CXX": "none"}
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=250, check=False)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
+
+
+def losses(out: Path) -> dict[tuple[int, int], set[float]]:
+    """By rank and step, the losses of every attempt that did the step."""
+    found: dict[tuple[int, int], set[float]] = {}
+    for path in (out / "losses").iterdir():
+        rank = int(path.stem.rpartition("-")[2])
+        for line in path.read_text().splitlines():
+            told = json.loads(line)
+            found.setdefault((rank, told["step"]), set()).add(told["loss"])
+    return found
+
+
+def weights(out: Path) -> dict[str, torch.Tensor]:
+    with Checkpointer(out / "checkpoints", rank=0, world=1) as shelf:
+        found = shelf.newest()
+    assert found is not None
+    assert found.step == TINY.steps
+    state: dict[str, torch.Tensor] = read_state(found.path, entry="model")
+    return state
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
+    assert one.keys() == other.keys()
+    assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The job without any remedy, and undisturbed."""
+    out = tmp_path_factory.mktemp("plain")
+    run(dataclasses.replace(TINY, out=out, publish=False), "plain")
+    return out
+
+
+def test_the_same_is_trained_with_all_of_them_across_a_kill(plain: Path, tmp_path: Path) -> None:
+    """Bit by bit, with ranks that restart in place from a checkpoint that was written beside training."""
+    wanted = [name for name in REMEDIES if name not in ("dynamic_shapes", "autotune", "compile_cache")]
+    config = dataclasses.replace(TINY.only(*wanted), out=tmp_path, kill_at_step=15)
+    run(config, "remedied")
+    told = losses(tmp_path)
+    assert told == losses(plain)
+    assert {len(values) for values in told.values()} == {1}  # what was done again came out the same
+    same(weights(tmp_path), weights(plain))
+    snap = timeline(event for event in events(tmp_path / "spool") if event.job == "remedied")
+    assert (snap.summary.status, snap.summary.attempts, snap.summary.nof) == ("succeeded", 2, 1)
+    assert set(snap.summary.components) == set(COMPONENTS)
+    # One broadcast, no save in the way, publishing handed over: each shows in what was told.
+    phases = [event for event in events(tmp_path / "spool", "phase_started") if isinstance(event, PhaseStarted)]
+    background = {event.phase for event in phases if event.background}
+    assert "wasted_training.checkpoint_upload" in background
+    assert snap.summary.stages.get("shutdown.model_publish", 0) < 1
+
+
+def test_the_same_is_trained_across_a_kill_without_any(plain: Path, tmp_path: Path) -> None:
+    run(dataclasses.replace(TINY, out=tmp_path, kill_at_step=15), "killed")
+    assert losses(tmp_path) == losses(plain)
+    same(weights(tmp_path), weights(plain))
+    published = list((tmp_path / "inference").glob("step-*/about.json"))
+    assert len(published) == 1
