@@ -156,7 +156,7 @@ def test_a_remedy_that_does_nothing_misses_its_aim(tmp_path: Path) -> None:
     made, _ = bench(tmp_path, lambda config, *, job: figures())
     made.go(rounds(committed_slowness(), no_slowness(), variants(), 1))
     text = (tmp_path / "out" / "remedies.md").read_text()
-    assert "met" in text.replace("missed", "met")
+    assert text.count("| missed |") > 5
     assert "| met |" not in text
 
 
