@@ -8,7 +8,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_type_hints
+from typing import Annotated, Any, get_type_hints
+
+from ettwatch_trainer.config import About, option_name
 
 PROGRAM = "python -m ettwatch_trainer.reference"
 
@@ -27,13 +29,6 @@ REMEDIES = (
 
 class ReferenceConfigError(ValueError):
     """A setting has a value that cannot work. The text names the setting, the value and what to give."""
-
-
-class About(NamedTuple):
-    """What a setting means, and the least value it may have."""
-
-    text: str
-    least: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,11 +162,6 @@ def settings() -> dict[str, tuple[type, About]]:
     """The type and the meaning of each setting, by name."""
     hints = get_type_hints(ReferenceConfig, include_extras=True)
     return {name: (hint.__origin__, hint.__metadata__[0]) for name, hint in hints.items()}
-
-
-def option_name(setting: str) -> str:
-    """`checkpoint_every` -> `--checkpoint-every`."""
-    return "--" + setting.replace("_", "-")
 
 
 def parser() -> argparse.ArgumentParser:
