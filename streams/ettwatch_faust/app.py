@@ -148,6 +148,7 @@ def make_app(settings: WorkerSettings) -> WorkerApp:
         app.metrics,
         dlq_limit=settings.dlq_limit,
         states=settings.states,
+        certain_s=settings.session_timeout_s / 2,
     )
     _connect(app, table, called.events)
     return app

@@ -1,9 +1,10 @@
 """The work between Faust and the lanes: takes records in, flushes effects and state, then commits.
 
-A flush does, in this order: send results, events that count and dead letters; when the brokers have all of that, send
-the changes of the state to the changelog; when they have these too, commit the offsets; bring the local copy of the
-state up to date. So whatever a crash cuts off is done once more, with the same keys and versions; and a state that
-holds a record, which keeps the record from being folded again, is never there before what the record made known.
+A flush does, in this order: make sure that the partitions are still its own; send results, events that count and dead
+letters; when the brokers have all of that, send the changes of the state to the changelog; when they have these too,
+commit the offsets; bring the local copy of the state up to date. So whatever a crash cuts off is done once more, with
+the same keys and versions; and a state that holds a record, which keeps the record from being folded again, is never
+there before what the record made known.
 """
 
 import asyncio
@@ -23,6 +24,7 @@ from ettwatch_faust.place import Next, Place
 from ettwatch_faust.ports import Group
 from ettwatch_faust.sender import Out, Sender, insist
 from ettwatch_faust.shelf import Write
+from ettwatch_faust.tenure import Tenure
 from ettwatch_faust.topics import Names
 
 __all__ = ["Engine"]
@@ -45,6 +47,7 @@ class Engine:
         metrics: The figures.
         dlq_limit: Dead letters among 1,000 records with which it stops; 0 for none.
         states: Weight of states kept in memory.
+        certain_s: For how long after an answer of the group's coordinator nobody else can own the partitions.
         clock: The time in µs.
         monotonic: A monotonic clock (s).
         sleep: Waits.
@@ -61,6 +64,7 @@ class Engine:
         *,
         dlq_limit: int = 0,
         states: int = 3_000_000,
+        certain_s: float = 15.0,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000,
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -76,6 +80,7 @@ class Engine:
         self._clock = clock
         self._monotonic = monotonic
         self._sleep = sleep
+        self._tenure = Tenure(group, certain_s, monotonic, sleep, self._tell_trouble)
         self._lanes: dict[int, Lane] = {}
         self._places: dict[int, Place] = {}
         self._seeks: dict[int, int] = {}
@@ -114,6 +119,7 @@ class Engine:
             return  # they went again meanwhile
         self._inbox.partitions = count
         self._places = places
+        self._tenure.begin({partition: place.next for partition, place in places.items()})
         self._lanes = {p: Lane(self._store().part(p), self._policy, generation) for p in partitions}
         self._joined = True
         self._metrics.rebalances.inc()
@@ -246,10 +252,17 @@ class Engine:
         last: dict[tuple[str, int], int] | None = {}
         for records in (outs, changes):
             if records and last is not None:
-                last = await insist(self._sender, records, lambda: term == self._term, self._tell_trouble, self._sleep)
+                last = await insist(self._sender, records, lambda: self._ours(term), self._tell_trouble, self._sleep)
         if last is not None:
             self._metrics.sent(((r.topic, len(r.key or b"") + len(r.value or b"")) for r in (*outs, *changes)), state)
         return last
+
+    async def _ours(self, term: int) -> bool:
+        """Tell whether the partitions are still ours; everything is dropped where they are not."""
+        if await self._tenure.lasts(lambda: term == self._term):
+            return True
+        self._fenced(term)
+        return False
 
     def _tell_trouble(self, trouble: str | None) -> None:
         self._trouble = trouble
@@ -261,15 +274,18 @@ class Engine:
         """Commit; False, and everything is dropped, where the partitions are not ours any more."""
         if not offsets:
             return True
-        if await self._group.commit(offsets) and term == self._term:
+        if await self._tenure.commit(offsets) and term == self._term:
             return True
+        self._fenced(term)
+        return False
+
+    def _fenced(self, term: int) -> None:
         if term == self._term:
             _LOG.warning(
                 "the partitions went to another worker meanwhile; what was not committed is read again there",
                 extra={"event": "fenced"},
             )
             self.drop()
-        return False
 
     async def _seek(self) -> None:
         seeks, self._seeks = self._seeks, {}

@@ -17,6 +17,7 @@ _LOG: Final = logging.getLogger(__name__)
 _TRIES: Final = 5
 _METADATA_TRIES: Final = 150
 _METADATA_S: Final = 0.2
+_ASK_S: Final = 20.0
 
 
 class FaustGroup:
@@ -61,6 +62,17 @@ class FaustGroup:
             else:
                 return True
         return False
+
+    async def ours(self, offsets: dict[int, int]) -> bool | None:
+        """Tell whether partitions are still ours, by committing once more what is; None: the brokers do not say."""
+        wanted = {TopicPartition(self._topic, partition): offset for partition, offset in offsets.items()}
+        try:
+            await asyncio.wait_for(self._call("commit", wanted), _ASK_S)
+        except (CommitFailedError, IllegalStateError):
+            return False
+        except (KafkaError, TimeoutError):
+            return None
+        return True
 
     async def committed(self, partition: int) -> tuple[int | None, int]:
         """Return the committed next offset (None: none is), and the first offset that is still there."""

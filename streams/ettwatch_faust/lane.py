@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from ettwatch_core import CLOSED, JobState, Publication, Verdict, apply, next_look, settle, snapshot
+from ettwatch_faust.again import Again
 from ettwatch_faust.live import EXPIRED, QUIET, STATUSES, Answer, Entry, Live, Policy
 from ettwatch_faust.shelf import Head, Shelf, StoredPart, Write, read_head, split_key
 from ettwatch_schemas import Event
@@ -35,6 +36,7 @@ class Lane:
         self._writes: list[Write] = []
         self._due: list[tuple[int, str]] = []
         self._caught_up = False
+        self._again = Again(policy.again_us)
         self._statuses: Counter[str] = Counter()
         self._scan()
 
@@ -151,7 +153,7 @@ class Lane:
             go_on: Asked before each job; what is left over is told next time.
             quietly: Asked instead before a job that only made progress.
         """
-        self._catch_up(behind=behind)
+        self._catch_up(now_us, behind=behind)
         out: list[Publication] = []
         ready = [(live.rank, job) for job, live in self._waiting.items() if now_us >= self._ready_us(live, behind)]
         for _, job in sorted(ready, key=lambda each: each[0]):
@@ -178,7 +180,8 @@ class Lane:
             now_us: The clock.
             go_on: Asked before each job; what is left over stays due.
         """
-        self._catch_up(behind=False)
+        self._catch_up(now_us, behind=False)
+        self._tell_again(now_us)
         out: list[Publication] = []
         while self._due and self._due[0][0] <= now_us and go_on():
             due_us, job = heapq.heappop(self._due)
@@ -198,15 +201,24 @@ class Lane:
                 self._drop(job, live, now_us)
         return out
 
-    def _catch_up(self, *, behind: bool) -> None:
+    def _catch_up(self, now_us: int, *, behind: bool) -> None:
         """Have all told anew once everything is read of which an owner before may have told.
 
         What is told while events are read again loses against what was told of later ones.
         """
+        self._again.begin(now_us)
         if not behind and not self._caught_up:
             self._caught_up = True
             for live in self._live.values():
                 live.published.start_over()
+
+    def _tell_again(self, now_us: int) -> None:
+        for job in self._again.due(now_us):
+            if (live := self._live.get(job)) is not None:
+                live.published.start_over()
+            entry = self._entries.get(job)
+            if entry is not None and STATUSES[entry.status] in CLOSED:
+                self._schedule(job, entry, now_us)  # all others have a time for it anyway
 
     def _publish(self, live: Live, now_us: int, clock_us: int | None) -> Publication:
         # Whole seconds, as versions have them: so of two summaries of equal version both say the same.
@@ -219,6 +231,7 @@ class Lane:
         live.settled.clear()
         publication = live.published.publication(snap)
         live.published_us, live.urgent = now_us, False
+        self._again.told(live.state.job)
         entry = live.entry
         self._set_status(entry, STATUSES.index(snap.summary.status))
         # By its own clock it stands as its newest event left it: the worker's clock has its say when all is read.

@@ -40,6 +40,8 @@ class Policy:
         pace: When a job is looked at without events.
         publish_us: Between two publications of a job that only made progress.
         behind_us: Between two publications of a job while more of its events wait to be read.
+        again_us: After which time all that was told since a take-over is told once more, whole: an owner before that
+            stood still, even while it sent, has said its last by then.
         forget_us: How long a job that was dropped is remembered, so that its events are refused.
     """
 
@@ -47,6 +49,7 @@ class Policy:
     pace: Pace
     publish_us: int = 30 * _SECOND
     behind_us: int = 30 * _SECOND
+    again_us: int = 60 * _SECOND
     forget_us: int = 30 * 86_400 * _SECOND
 
 

@@ -14,6 +14,9 @@ class Group(Protocol):
     async def commit(self, offsets: dict[int, int]) -> bool:
         """Commit the next offsets by partition; False if the partitions are not ours any more."""
 
+    async def ours(self, offsets: dict[int, int]) -> bool | None:
+        """Tell whether partitions are still ours, by committing once more what is; None: the brokers do not say."""
+
     async def committed(self, partition: int) -> tuple[int | None, int]:
         """Return the committed next offset (None: none is), and the first offset that is still there."""
 

@@ -112,7 +112,7 @@ class Sender:
 async def insist(
     sender: Sender,
     records: Sequence[Out],
-    go_on: Callable[[], bool],
+    go_on: Callable[[], Awaitable[bool]],
     tell: Callable[[str | None], None],
     sleep: Callable[[float], Awaitable[None]],
 ) -> dict[tuple[str, int], int] | None:
@@ -129,7 +129,7 @@ async def insist(
         The offset of the last one in each partition of each topic; None if it was not to go on.
     """
     pause, longest = _PAUSES_S
-    while go_on():
+    while await go_on():
         try:
             last = await sender.send(records)
         except SendFailed as error:

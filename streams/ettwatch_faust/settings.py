@@ -111,7 +111,7 @@ class WorkerSettings:
         """How jobs are treated."""
         rules = Rules(lateness=self.lateness_us)
         pace = Pace(rules, self.look_us, max(self.look_us, 60_000_000), 30 * _DAY_US)
-        return Policy(rules, pace, self.publish_us)
+        return Policy(rules, pace, self.publish_us, again_us=int(2e6 * self.session_timeout_s))
 
 
 def topics_of(env: Mapping[str, str], given: Mapping[str, Any]) -> TopicSettings:

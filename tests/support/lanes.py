@@ -56,25 +56,30 @@ class Readers:
         for key, row in _rows(*message):
             assert self._said.setdefault((job, message[0], *key), row) == row, f"two contents of one version: {key}"
 
-    def pass_over_what_came_after_its_time(self) -> None:
-        """Read jobs anew by version of which something came behind a whole publication that is newer.
+    def pass_over_what_came_after_its_time(self) -> set[str]:
+        """Read jobs anew by version of which something older came behind the last whole publication; return them.
 
-        A worker that stood still while it sent may tell of rows that its successor never had. They stay until the
-        successor's last word on the job.
+        A worker that stood still for minutes in the middle of sending may tell of rows that its successor never had.
+        They stay until the successor's last word on the job.
         """
-        whole: dict[tuple[str, str], int] = {}
-        disturbed: set[str] = set()
+        newest: dict[tuple[str, str], int] = {}
+        disturbed: set[tuple[str, str]] = set()
         for job, (kind, data) in self.told:
-            if kind != "jobs":
-                update = _DECODE[kind](data)
-                if update.version < whole.get((job, kind), 0):
-                    disturbed.add(job)
-                if update.whole:
-                    whole[job, kind] = max(update.version, whole.get((job, kind), 0))
-        for job in disturbed:
+            if kind == "jobs":
+                continue
+            update = _DECODE[kind](data)
+            place = job, kind
+            if update.version < newest.get(place, 0):
+                disturbed.add(place)
+            elif update.whole:
+                newest[place] = update.version
+                disturbed.discard(place)
+        jobs = {job for job, _ in disturbed}
+        for job in jobs:
             mine = [message for name, message in self.told if name == job]
             self.jobs[job] = Reader()
             self.jobs[job].take(sorted(mine, key=lambda message: _DECODE[message[0]](message[1]).version))
+        return jobs
 
     def check(self, job: str, records: Iterable[Iterable[Event]], rules: Rules) -> Truth:
         """Compare with a fold at the same clock; return what is true."""

@@ -144,6 +144,8 @@ def _worker_frozen(scene: Scene) -> None:
         worker.thaw()
     for worker in scene.pipeline.workers:
         worker.wait_ready()
+    # Had it stood still while it sent, its successor would set that right by then.
+    time.sleep(2 * SESSION_S)
 
 
 def _clickhouse_down(scene: Scene) -> None:

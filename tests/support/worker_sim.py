@@ -126,6 +126,16 @@ class Worker:
             return True
         return False
 
+    async def ours(self, offsets: dict[int, int]) -> bool | None:
+        """Whether the coordinator takes it for the owner, if it answers."""
+        await self.somewhere()
+        kafka = self.sim.kafka
+        if self.sim.chance(self.sim.faults.send_fails):
+            return None
+        mine = not self.zombie and self.generation == kafka.generation
+        await self.somewhere()  # the answer is on its way
+        return mine and all(kafka.owners.get(partition) is self for partition in offsets)
+
     async def committed(self, partition: int) -> tuple[int | None, int]:
         """What is committed, and where the partition begins."""
         await self.somewhere()

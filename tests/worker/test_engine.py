@@ -35,6 +35,7 @@ class Bench:
         sent: All that was sent.
         fails: How many sends fail from now on.
         refuses: Whether commits are refused.
+        answers: What is answered first to those who ask whether partitions are theirs.
         holds: Sends wait until it is set.
     """
 
@@ -42,6 +43,8 @@ class Bench:
         self.did: list[str] = []
         self.sent: list[Out] = []
         self.commits: list[dict[int, int]] = []
+        self.asked: list[dict[int, int]] = []
+        self.answers: list[bool | None] = []
         self.sought: list[tuple[int, int]] = []
         self.parts: dict[int, dict[bytes, bytes]] = {}
         self.firsts: dict[int, int | None] = {}
@@ -74,6 +77,11 @@ class Bench:
             return False
         self.commits.append(offsets)
         return True
+
+    async def ours(self, offsets: dict[int, int]) -> bool | None:
+        self.did.append("ask")
+        self.asked.append(offsets)
+        return self.answers.pop(0) if self.answers else not self.refuses
 
     async def committed(self, partition: int) -> tuple[int | None, int]:
         return self.start.get(partition, (None, 0))
@@ -150,6 +158,7 @@ def test_effects_before_state_before_offsets_before_the_local_copy() -> None:
         bench.end = 4
         await bench.engine.flush()
         assert bench.did == [
+            "ask",
             "send accepted attempts events.dlq jobs phases segments",
             f"send {NAMES.state}",
             "commit",
@@ -234,7 +243,8 @@ def test_what_must_not_be_committed_is_dropped(warned: Callable[[], list[str]]) 
         bench.engine.take(record(0))
         bench.refuses = True
         await bench.engine.flush()
-        assert bench.did[-1] == "commit"
+        assert bench.did[-1] == "ask"
+        assert bench.sent == [], "others tell of these jobs"
         assert bench.parts[0] == {}
         assert not bench.engine.joined
         bench.engine.take(record(1))
@@ -251,6 +261,65 @@ def test_what_must_not_be_committed_is_dropped(warned: Callable[[], list[str]]) 
 
     run(main())
     assert warned() == ["fenced"]
+
+
+def test_what_was_sent_meanwhile_is_not_committed(warned: Callable[[], list[str]]) -> None:
+    async def main() -> None:
+        bench = Bench()
+        await bench.engine.assign([0], 1)
+        bench.engine.take(record(0))
+        bench.answers, bench.refuses = [True], True
+        await bench.engine.flush()
+        assert bench.did[-1] == "commit"
+        assert bench.sent
+        assert bench.parts[0] == {}
+        assert not bench.engine.joined
+
+    run(main())
+    assert warned() == ["fenced"]
+
+
+def test_it_asks_only_where_the_last_answer_is_old(warned: Callable[[], list[str]]) -> None:
+    """A process that stood still does not know for how long."""
+
+    async def main() -> None:
+        bench = Bench(certain_s=15)
+        bench.start[0] = 0, 0
+        await bench.engine.assign([0], 1)
+        bench.engine.take(record(0))
+        bench.answers = [None, None, True]
+        await bench.engine.flush()
+        assert bench.asked == [{0: 0}] * 3
+        assert bench.engine.trouble is None
+        for offset in range(1, 4):
+            await asyncio.sleep(14)
+            bench.engine.take(record(offset))
+            await bench.engine.flush()
+        assert len(bench.asked) == 3, "a commit is an answer"
+        bench.engine.take(record(4))
+        await asyncio.sleep(15)
+        before, bench.refuses = len(bench.sent), True
+        await bench.engine.flush()
+        assert bench.asked[3:] == [{0: 4}]
+        assert len(bench.sent) == before
+        assert not bench.engine.joined
+
+    run(main())
+    assert warned() == ["cannot_send", "cannot_send", "fenced"]
+
+
+def test_it_asks_between_two_tries_to_send() -> None:
+    async def main() -> None:
+        bench = Bench(certain_s=15)
+        await bench.engine.assign([0], 1)
+        bench.engine.take(record(0))
+        bench.fails, bench.answers = 100, [True, True, False]
+        await bench.engine.flush()
+        assert bench.answers == []
+        assert bench.sent == []
+        assert not bench.engine.joined
+
+    run(main())
 
 
 @pytest.mark.parametrize("reason", ["cancelled", "failed"])

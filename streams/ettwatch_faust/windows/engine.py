@@ -234,10 +234,14 @@ class WindowsEngine:
     async def _send(self, lists: list[list[Out]]) -> bool:
         """Send lists of records, each once the one before is safe; False where the partitions went meanwhile."""
         term = self._term
+
+        async def still_ours() -> bool:
+            return term == self._term
+
         for outs in lists:
             if not outs:
                 continue
-            sent = await insist(self._sender, outs, lambda: term == self._term, self._tell_trouble, self._sleep)
+            sent = await insist(self._sender, outs, still_ours, self._tell_trouble, self._sleep)
             if sent is None or term != self._term:
                 return False
             for out in outs:
