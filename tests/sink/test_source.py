@@ -107,22 +107,24 @@ def test_what_is_safe_is_committed_before_the_partitions_are_given_away(kafka: s
     assert (records[0].place, [record.value for record in records]) == (here, [b"%d" % n for n in range(10)])
     first.on_revoked = lambda: source.commit({here: 7})
 
-    joined = threading.Event()
+    shared = threading.Event()
 
     def join() -> None:
         other = opened(kafka, prefix, second)
-        until(lambda: PLACES // 2 in second.told, lambda: other.read(SHORT))
-        joined.set()
+        # It may learn of its share before the first one does, and must not leave before both have.
+        until(lambda: PLACES // 2 in second.told and shared.is_set(), lambda: other.read(SHORT))
         other.close()
 
     thread = threading.Thread(target=join)
     thread.start()
     try:
         # On a slow machine there may be other changes before.
-        assert until(lambda: PLACES // 2 in first.told and joined.is_set(), lambda: source.read(SHORT))
+        assert until(lambda: PLACES // 2 in first.told, lambda: source.read(SHORT))
+        shared.set()
         assert "revoked" in first.told[: first.told.index(PLACES // 2)]
         assert until(lambda: first.committed[:1] == [{here: 7}], lambda: source.read(SHORT))
     finally:
+        shared.set()
         thread.join(90)
         source.close()
     asker = KafkaConsumer(bootstrap_servers=kafka, group_id=f"{prefix}-sink", metrics_enabled=False)
