@@ -25,11 +25,11 @@ demo-lite: ## the same report from a recorded run: no torch, under a minute afte
 	@$(BIN)/ettwatch demo --lite $(ARGS)
 
 test: ## every test that this machine can run
-	@scripts/venv.sh dev trainer
+	@scripts/venv.sh dev trainer torchrec
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-skips $(ARGS)
 
 lint: ## ruff, mypy, the arrows between the packages, JSON Schemas up to date
-	@scripts/venv.sh dev trainer
+	@scripts/venv.sh dev trainer torchrec
 	@scripts/lint.sh
 
 format: ## let ruff put the code into shape
@@ -41,11 +41,11 @@ web: ## build the page of the monitor anew from monitor/web (needs Node 20 and n
 	@scripts/web.sh $(ARGS)
 
 bench: ## every benchmark; the results go to benchmarks/results/
-	@scripts/venv.sh dev trainer
+	@scripts/venv.sh dev trainer torchrec
 	@scripts/bench.sh $(ARGS)
 
 soak: ## the property tests with many more examples, each fault of the pipeline on 2,000 jobs, and the benchmarks (hours)
-	@scripts/venv.sh dev trainer
+	@scripts/venv.sh dev trainer torchrec
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --timeout 3600 --hypothesis-profile soak -m "soak or not soak" $(ARGS)
 	@$(BIN)/python scripts/faults.py
 	@scripts/bench.sh

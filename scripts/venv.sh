@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes .venv and installs sets of packages into it; does nothing where that is done already.
-# usage: scripts/venv.sh SET...    SET: cli (commands, embedded ClickHouse) | trainer (torch) | dev (tests, linters)
+# usage: scripts/venv.sh SET...    SET: cli (commands, embedded ClickHouse) | trainer (torch) | torchrec | dev (tests, linters)
 # PYTHON names the Python to use. A .venv that is broken, was moved, or is of another Python is made anew.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -86,7 +86,8 @@ describe() {
     trainer)
       extras=trainer about="torch" cost="about 100 MB, a minute" need_mb=1000
       if [ "$(uname -s)" = Linux ]; then cost="about 3 GB on Linux, 2 to 5 minutes" need_mb=8000; fi ;;
-    *) die "unknown set of packages: $1 (there are cli, trainer and dev)" ;;
+    torchrec) extras="" about="TorchRec" cost="about 30 MB" need_mb=300 ;;
+    *) die "unknown set of packages: $1 (there are cli, trainer, torchrec and dev)" ;;
   esac
 }
 
@@ -99,7 +100,7 @@ check_space() {
 
 install() {
   local stamp=$VENV/.stamps/$1 state
-  state=$(cksum pyproject.toml constraints.txt)
+  state=$(cksum pyproject.toml constraints.txt scripts/torchrec.txt)
   if [ "$(cat "$stamp" 2>/dev/null)" = "$state" ]; then return; fi
   say "installing $about ($cost)"
   mkdir -p $VENV/.stamps $VENV/tmp
@@ -107,6 +108,13 @@ install() {
   # On this disk, for /tmp may be small; without build isolation, so that the pinned build backend makes the install.
   local pip=(env PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1 TMPDIR="$ROOT/$VENV/tmp" $VENV/bin/python -m pip install)
   pip+=(-c constraints.txt)
+  if [ "$1" = torchrec ]; then
+    if [ "$(uname -s)" = Linux ]; then quietly "${pip[@]}" --no-deps -r scripts/torchrec.txt || explain_failure "$about"
+    else say "there is no TorchRec for $(uname -s): the reference trainer does without"; fi
+    rm -rf $VENV/tmp
+    echo "$state" >"$stamp"
+    return
+  fi
   quietly "${pip[@]}" hatchling || explain_failure "$about"
   quietly "${pip[@]}" --no-build-isolation -e ".[$extras]" || explain_failure "$about"
   rm -rf $VENV/tmp

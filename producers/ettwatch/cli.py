@@ -1,12 +1,19 @@
 """The command `ettwatch`: a light door. It lists commands without importing them and imports the one that is called."""
 
-import errno
-import os
 import sys
-from functools import cached_property
-from typing import Any, Final, NoReturn
 
-import click
+INTERRUPTED = 130
+
+try:
+    import errno
+    import os
+    from functools import cached_property
+    from typing import Any, Final, NoReturn
+
+    import click
+except KeyboardInterrupt:  # Ctrl-C while Python imports: there is nothing to tell but that
+    sys.stderr.write("interrupted\n")
+    sys.exit(INTERRUPTED)
 
 GROUP: Final = "ettwatch.commands"
 """Entry points of this group are commands."""
@@ -59,6 +66,8 @@ _EXTRAS: Final = {
     "fastapi": "monitor",
     "uvicorn": "monitor",
     "urllib3": "sources",
+    "opentelemetry": "otlp",
+    "google": "otlp",
 }
 """Module that may be missing, to the extra that brings it."""
 
@@ -109,7 +118,7 @@ class Door(click.Group):
             error.show()
             sys.exit(2)
         except click.Abort:
-            sys.exit(130)
+            sys.exit(INTERRUPTED)
         except BrokenPipeError:  # as in `ettwatch … | head`; what is still buffered has nowhere to go
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(141)
@@ -127,6 +136,9 @@ class Door(click.Group):
             return super().invoke(ctx)
         except ModuleNotFoundError as error:
             _need(ctx.invoked_subcommand or "", error)
+        except KeyboardInterrupt:  # while the command is imported: what it does itself is its own concern
+            click.echo("interrupted", err=True)
+            sys.exit(INTERRUPTED)
 
 
 def _need(command: str, error: ModuleNotFoundError) -> NoReturn:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from itertools import chain
@@ -12,6 +12,7 @@ from ettwatch_schemas import BaseEvent
 from ettwatch_sources.flags import FLAGS
 from ettwatch_sources.items import BadJson, Item, items
 from ettwatch_sources.lines import Line, lines
+from ettwatch_sources.ordering import in_time
 from ettwatch_sources.times import Read, from_number, from_text
 from ettwatch_sources.told import Refused, Told, make
 
@@ -96,6 +97,14 @@ class Feed:
                 continue
             if line.broken:
                 self.flag("invalid_utf8")
+            yield line
+
+    def lines_in_time(self, when: Callable[[str], float | str | None]) -> Iterator[Line]:
+        """The same in the order of their times, see ordering.in_time. `when` reads the time of a line."""
+        for line in in_time(
+            self.lines(), lambda line: when(line.text), lambda line: line.text, lambda: self.flag("out_of_order")
+        ):
+            self.line = line.number
             yield line
 
     def items(self, key: str | None = None) -> Iterator[Item]:

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Final
 
 from ettwatch_sources.kinds import Kind
+from ettwatch_sources.lines import as_utf8
 from ettwatch_sources.logs import (
     acme,
     dlrover,
@@ -45,5 +46,5 @@ HEAD: Final = 256 * 1024
 
 def kind_of(head: bytes, name: str) -> Kind | None:
     """Return the kind of a file by its first bytes and its name; None where no kind knows it."""
-    text = head[:HEAD].decode("utf-8", "replace").lstrip("\ufeff")
+    text = b"".join(as_utf8([head[:HEAD]])).decode("utf-8", "replace").lstrip("\ufeff\r\n\t ")
     return next((kind for kind in _ALL if kind.is_it(text, name)), None)

@@ -1,7 +1,9 @@
+import os
 import re
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 from typing import NamedTuple
 
 import click
@@ -105,7 +107,7 @@ def test_a_missing_command_does_not_hide_the_others() -> None:
         (raises(click.UsageError("bad flag")), 2, "bad flag"),
         (raises(click.ClickException("no such file")), 2, "Error: no such file"),
         (raises(click.Abort()), 130, ""),
-        (raises(KeyboardInterrupt()), 130, ""),
+        (raises(KeyboardInterrupt()), 130, "interrupted\n"),
         (raises(SystemExit(1)), 1, ""),
         (raises(click.exceptions.Exit(1)), 1, ""),
         (Point("it", "x:y", click.Command("it", callback=lambda: None)), 0, ""),
@@ -116,6 +118,18 @@ def test_exit_codes(point: Point, code: int, words: str) -> None:
     result = call("it", points=(point,))
     assert result.exit_code == code
     assert words in result.output
+
+
+def test_ctrl_c_while_python_imports_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("raise KeyboardInterrupt\n")
+    done = subprocess.run(
+        [sys.executable, "-c", "from ettwatch.cli import main; main()"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
 
 @pytest.mark.parametrize(

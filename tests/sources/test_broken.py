@@ -71,6 +71,29 @@ def test_what_no_event_can_hold_is_refused_or_left_out(row: dict[str, object]) -
     assert found.report.refused <= 2
 
 
+def test_a_row_without_any_time_is_refused_and_an_end_before_its_start_not_taken() -> None:
+    """No time is invented, and none is let go silently."""
+    at = 1_762_164_000
+    slurm = Imported(
+        "slurm",
+        f"JobID|State|Submit|Eligible|Start|End\n7|COMPLETED|0|0|0|0\n8|COMPLETED|{at}|{at}|{at + 100}|{at + 50}\n",
+    )
+    times = [f"2023-03-01 0{hour}:00:00+08:00" for hour in (1, 3, 2)]
+    acme = Imported("acme", f"{CSV}7,u,1,8,COMPLETED,,,\n8,u,1,-8,COMPLETED,{','.join(times)}\n")
+    turned = {"start_time": "2017-10-07 03:00:00", "end_time": "2017-10-07 02:00:00", "detail": []}
+    jobs = [{"jobid": "7", "status": "Pass"}, {"jobid": "8", "status": "Pass", "attempts": [turned]}]
+    philly = Imported("philly", json.dumps(jobs))
+    for found in (slurm, acme, philly):
+        assert found.report.refused == 2
+        assert [refusal.reason.startswith("job 7 has no time") for refusal in found.report.doubts.refused].count(
+            True
+        ) == 1
+        assert (found.job.job, found.job.attempts, found.job.status) == ("8", 1, "starting")
+        assert "no_end" in found.flags
+    # Fewer than no GPUs are none that are told: the rest of the row counts.
+    assert acme.of("attempt_started")[0].get("gpus") is None
+
+
 def test_a_file_whose_name_is_no_text(tmp_path: Path) -> None:
     log = ':::MLLOG {"key": "run_start", "time_ms": 1762164000000, "metadata": {}}\n'
     for name in (b"a-\xff.log", b"a-\xfe.log"):

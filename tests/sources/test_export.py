@@ -178,7 +178,7 @@ def test_without_an_endpoint_lines_go_to_standard_output(tmp_path: Path) -> None
     done = CliRunner().invoke(export, ["otlp", EXAMPLE])
     line = done.stdout.splitlines()[0]
     jsonschema.validate(json.loads(line), _REQUEST)
-    assert re.search(r"^61 spans of 1 jobs$", done.stderr, re.MULTILINE)
+    assert re.search(r"^61 spans of 1 job$", done.stderr, re.MULTILINE)
     # Exported again, it is the same.
     assert CliRunner().invoke(export, ["otlp", EXAMPLE]).stdout == done.stdout
     bad = tmp_path / "bad.jsonl"
@@ -186,3 +186,60 @@ def test_without_an_endpoint_lines_go_to_standard_output(tmp_path: Path) -> None
     assert CliRunner().invoke(export, ["otlp", str(bad)]).exit_code == 2
     assert CliRunner().invoke(export, ["cloudevents", EXAMPLE, str(bad)]).exit_code == 1
     assert CliRunner().invoke(export, ["otlp", EXAMPLE, "--header", "nonsense"]).exit_code == 2
+
+
+def test_spans_as_protobuf_say_the_same() -> None:
+    from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+        ExportTraceServiceRequest,
+        ExportTraceServiceResponse,
+    )
+
+    answer = ExportTraceServiceResponse()
+    answer.partial_success.rejected_spans, answer.partial_success.error_message = 2, "too old"
+    with receiving() as receiver:
+        words = ["otlp", EXAMPLE, "--endpoint", f"{receiver.url}/v1/traces"]
+        assert CliRunner().invoke(export, words).exit_code == 0
+        receiver.body = b""
+        assert CliRunner().invoke(export, [*words, "--encoding", "protobuf"]).exit_code == 0
+        receiver.body = answer.SerializeToString()
+        done = CliRunner().invoke(export, [*words, "--encoding", "protobuf"])
+        receiver.body = b"\xff no message"
+        assert CliRunner().invoke(export, [*words, "--encoding", "protobuf"]).exit_code == 0
+    assert done.exit_code == 1
+    assert "2 spans were rejected: too old" in done.output
+    (_, _, told), (path, headers, data), *_ = receiver.posts
+    assert (path, headers["Content-Type"]) == ("/v1/traces", "application/x-protobuf")
+    assert headers["Content-Encoding"] == "gzip"
+    message = ExportTraceServiceRequest.FromString(data)
+    found = message.resource_spans[0].scope_spans[0].spans
+    wanted = told["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    assert [span.span_id.hex() for span in found] == [span["spanId"] for span in wanted]
+    assert {span.trace_id.hex() for span in found} == {span["traceId"] for span in wanted}
+    # All but ids and the names of enums is written alike.
+    again = MessageToDict(message, use_integers_for_enums=True)["resourceSpans"][0]
+    assert again["resource"] == told["resourceSpans"][0]["resource"]
+    for one, span in zip(again["scopeSpans"][0]["spans"], wanted, strict=True):
+        for key in ("name", "kind", "startTimeUnixNano", "endTimeUnixNano", "attributes", "status"):
+            assert one.get(key) == span[key], key
+    assert CliRunner().invoke(export, ["otlp", EXAMPLE, "--encoding", "protobuf"]).exit_code == 2
+
+
+def test_a_long_job_goes_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = json.loads(CliRunner().invoke(export, ["otlp", EXAMPLE]).stdout)
+    monkeypatch.setattr("ettwatch_app.commands.export._MOST_SPANS", 20)
+    with receiving() as receiver:
+        assert CliRunner().invoke(export, ["otlp", EXAMPLE, "--endpoint", receiver.url]).exit_code == 0
+    spans = spans_of(receiver)
+    assert len(receiver.posts) == 4
+    assert spans == whole["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    assert {json.dumps(body["resourceSpans"][0]["resource"]) for _, _, body in receiver.posts} == {
+        json.dumps(whole["resourceSpans"][0]["resource"])
+    }
+
+
+@pytest.mark.parametrize("partial", [None, [], {"rejectedSpans": "many"}, {"rejectedSpans": -1}, "x"])
+def test_odd_answers_of_a_receiver(partial: Any) -> None:
+    with receiving() as receiver:
+        receiver.body = {"partialSuccess": partial}
+        assert CliRunner().invoke(export, ["otlp", EXAMPLE, "--endpoint", receiver.url]).exit_code == 0

@@ -116,6 +116,7 @@ def test_it_goes_on_after_ctrl_c(tmp_path: Path) -> None:
     done_before = len(journal.read_text().splitlines())
     assert process.returncode == 130, errors
     assert 0 < done_before < 1500
+    assert errors.endswith("the same command goes on where it was\ninterrupted\n")
     with journal.open("a") as file:
         file.write('{"file": "/cut off in the mid')  # as a kill leaves it
     again = run("auto", logs, "--out", out)
@@ -124,10 +125,20 @@ def test_it_goes_on_after_ctrl_c(tmp_path: Path) -> None:
     third = run("auto", logs, "--out", out)
     assert "0 events of 0 jobs from 0 files; 1,500 files were imported before" in third.output
     assert third.exit_code == 0
+    # What was refused before is listed still, and a report has every file.
+    assert "(300 of them refused)" in third.output
+    assert third.output.count("refused before: ") == 21
+    report = tmp_path / "report.jsonl"
+    run("auto", logs, "--out", out, "--report", report)
+    told = [json.loads(line) for line in report.read_text().splitlines()]
+    assert Counter(one["kind"] for one in told) == {
+        **dict.fromkeys(("mllog", "slurm", "torchtitan", "mlgoodput", None), 300),
+    }
+    assert sum(one["events"] for one in told) == len({event.id for event in events(out)})
     # With other settings, and files that have changed, are read again.
     changed = logs / "00" / "run-00000.log"
     changed.write_text(mllog(99))
-    assert "from 1 files" in run("auto", logs, "--out", out).output
+    assert "from 1 file;" in run("auto", logs, "--out", out).output
     assert "from 1,200 files" in run("auto", logs, "--out", out, "--team", "ads").output
     assert "from 1,200 files" in run("auto", logs, "--out", out, "--team", "ads", "--again").output
 
@@ -200,3 +211,17 @@ def test_flags_are_told_at_the_end_and_all_are_known(tmp_path: Path) -> None:
     assert codes <= set(FLAGS)
     assert {"no_end", "zone_assumed", "position_is_step"} <= codes
     assert all(set(kind.unknown) <= set(FLAGS) for kind in KIND_NAMES.values())
+
+
+def test_what_it_says_counts_one_and_each_job_once(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text(mllog(0))
+    one = run("auto", log, "--out", tmp_path / "out")
+    assert "mllog: 7 events from 1 file\n7 events of 1 job from 1 file; 0 files and 0 lines refused\n" in one.stderr
+    assert one.stderr.endswith(f"written to {tmp_path / 'out'}\n")
+    (tmp_path / "b.log").write_text(mllog(5000))
+    two = run("mllog", log, tmp_path / "b.log", "--job", "j", "--restarts", "--out", "-")
+    assert "of 1 job from 2 files" in two.stderr
+    assert "written to" not in two.stderr
+    (tmp_path / "c.log").write_text(f"{mllog(0)}:::MLLOG x\n")
+    assert "1 line refused" in run("mllog", tmp_path / "c.log", "--out", "-").stderr

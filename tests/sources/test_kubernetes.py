@@ -6,55 +6,20 @@ Volcano and Kubernetes, in the order in which their controllers set them; times 
 
 import random
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ettwatch_schemas import Event, JobSummary, decode_event
-from ettwatch_sources import line_of
-from ettwatch_sources.kubernetes.reflector import Change
-from ettwatch_sources.kubernetes.watcher import Folder
 from ettwatch_sources.kubernetes.words import TABLES
 from support import kubernetes_objects as k
 from support.imported import folded
+from support.kubernetes_fold import Cluster, us
 from support.kubernetes_objects import condition
 from support.mutate import ODD_VALUES, changed, places
 
-KINDS = ("workloads", "jobsets", "pytorchjobs", "volcano", "jobs")
 JOBSET_LABEL = "jobset.sigs.k8s.io/jobset-name"
-
-
-def us(clock: str) -> int:
-    return round(datetime.fromisoformat(k.at(clock)).replace(tzinfo=UTC).timestamp()) * 1_000_000
-
-
-class Cluster:
-    """A folder, and what it told."""
-
-    def __init__(self) -> None:
-        self.folder = Folder("c1", "test", KINDS)
-        self.events: list[Event] = []
-
-    def saw(self, clock: str, kind: str, item: dict[str, Any], deleted: bool = False) -> "Cluster":
-        told = [*self.folder.change(Change(kind, deleted, item), us(clock)), *self.folder.tick(us(clock))]
-        self.events += [decode_event(line_of(one)) for one in told]
-        return self
-
-    def later(self, clock: str) -> "Cluster":
-        self.events += [decode_event(line_of(one)) for one in self.folder.tick(us(clock))]
-        return self
-
-    @property
-    def job(self) -> JobSummary:
-        (shot,) = folded(self.events).values()
-        return shot.summary
-
-    def ends(self) -> list[tuple[Any, ...]]:
-        found = [event for event in self.events if event.kind == "attempt_ended"]
-        return [(event.attempt, event.outcome, event.cause) for event in found]
 
 
 def kueue_life() -> Iterable[tuple[str, str, dict[str, Any]]]:
@@ -162,7 +127,7 @@ def test_a_workload_that_is_seen_before_its_job() -> None:
 def test_a_workload_without_a_job_that_is_watched_speaks_for_itself() -> None:
     cluster = Cluster()
     admitted, finished = condition("Admitted", "09:10:00"), condition("Finished", "10:00:00", "Failed", "boom")
-    cluster.saw("10:00:00", "Workload", k.workload("w", "ray-1", "RayJob", "09:00:00", admitted, finished)).later(
+    cluster.saw("10:00:00", "Workload", k.workload("w", "ray-1", "RayCluster", "09:00:00", admitted, finished)).later(
         "10:01:00"
     )
     assert (cluster.job.job, cluster.job.e2e_s, cluster.job.status) == ("ads/ray-1/uid-ray-", 3600.0, "failed")
@@ -282,6 +247,20 @@ def test_objects_that_are_not_whole_tell_nothing() -> None:
 
 
 SAMPLES = [
+    ("TrainJob", k.trainjob("t", "09:00:00", condition("Failed", "09:40:00", "DeadlineExceeded"))),
+    (
+        "RayJob",
+        k.rayjob(
+            "r",
+            "09:00:00",
+            "Retrying",
+            "09:30:00",
+            failed=1,
+            reason="AppFailed",
+            rayJobInfo={"startTime": k.at("09:10:00")},
+            rayClusterName="r-1",
+        ),
+    ),
     *((kind, item) for _, kind, item in kueue_life()),
     ("PyTorchJob", k.pytorchjob("p", "09:00:00", condition("Running", "09:05:00"), startTime=k.at("09:00:01"))),
     ("VolcanoJob", k.volcano_job("v", "09:00:00", ("Running", "09:05:00"), ("Restarting", "09:10:00"))),

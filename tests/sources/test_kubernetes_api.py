@@ -16,8 +16,9 @@ from ettwatch_schemas import Event, decode_event
 from ettwatch_sources import Told, line_of
 from ettwatch_sources.kubernetes.api import Api, ApiError, Unreachable
 from ettwatch_sources.kubernetes.config import Access, ConfigError, from_kubeconfig, in_cluster
+from ettwatch_sources.kubernetes.folder import Folder
 from ettwatch_sources.kubernetes.resources import WATCHED
-from ettwatch_sources.kubernetes.watcher import Folder, Watcher
+from ettwatch_sources.kubernetes.watcher import Watcher
 from support import kubernetes_objects as k
 from support.imported import folded
 from support.kubernetes_api import FakeApi, served
@@ -254,10 +255,49 @@ def test_another_version_of_an_api(api: FakeApi) -> None:
     api.objects[newer] = {}
     del api.objects[k.WORKLOADS]
     admitted = condition("Admitted", "09:10:00", "Admitted")
-    api.put(newer, k.workload("w", "ray-1", "RayJob", "09:00:00", admitted))
+    api.put(newer, k.workload("w", "ray-1", "RayCluster", "09:00:00", admitted))
     found = Running(api)
     found.until(lambda: found.kinds("ray-1") == ["job_submitted", "attempt_started"])
     found.stop()
+
+
+def test_trainjobs_and_rayjobs_over_http(api: FakeApi) -> None:
+    api.put(k.TRAINJOBS, k.trainjob("ft", "09:00:00"))
+    meta = {"ownerReferences": [{"kind": "TrainJob", "name": "ft", "uid": "uid-ft"}]}
+    api.put(k.JOBSETS, k.jobset("ft", "09:00:01", uid="uid-set", meta=meta))
+    api.put(k.PODS, k.pod("ft-node-0", "jobset.sigs.k8s.io/jobset-name", "ft", "09:05:00"))
+    api.put(k.RAYJOBS, k.rayjob("r", "09:00:00", "Running", "09:06:00", rayClusterName="r-abc"))
+    api.put(k.PODS, k.pod("r-abc-head", "ray.io/cluster", "r-abc", "09:04:00"))
+    found = Running(api)
+    wanted = ["job_submitted", "attempt_started"]
+    found.until(lambda: found.kinds("ft") == wanted and found.kinds("r") == wanted)
+    api.put(k.TRAINJOBS, k.trainjob("ft", "09:00:00", condition("Complete", "10:00:00", "AllJobsCompleted")))
+    api.delete(k.RAYJOBS, "ads/r")
+    ended = [*wanted, "attempt_ended", "job_ended"]
+    found.until(lambda: found.kinds("ft") == ended and found.kinds("r") == ended)
+    found.stop()
+    shots = [shot.summary for shot in folded(found.events).values()]
+    assert {job.job: (job.status, job.gpus) for job in shots} == {
+        "ads/ft/uid-ft": ("succeeded", 64),
+        "ads/r/uid-r": ("cancelled", 48),
+    }
+    # Nothing that was told is told about a job set that runs for another job.
+    assert len(shots) == 2
+
+
+def test_a_job_of_a_kind_that_may_not_be_seen(api: FakeApi) -> None:
+    api.absent = {k.RAYJOBS}
+    api.forbidden = {k.TRAINJOBS}
+    admitted = condition("Admitted", "09:10:00", "Admitted")
+    api.put(k.WORKLOADS, k.workload("w", "ray-1", "RayJob", "09:00:00", admitted))
+    meta = {"ownerReferences": [{"kind": "TrainJob", "name": "ft", "uid": "uid-ft"}]}
+    api.put(k.JOBSETS, k.jobset("ft", "09:00:01", uid="uid-set", meta=meta))
+    api.put(k.PODS, k.pod("ft-node-0", "jobset.sigs.k8s.io/jobset-name", "ft", "09:05:00"))
+    found = Running(api)
+    wanted = ["job_submitted", "attempt_started"]
+    found.until(lambda: found.kinds("ray-1") == wanted and found.kinds("ft") == wanted)
+    found.stop()
+    assert {event.job for event in found.events} == {"ads/ray-1/uid-ray-", "ads/ft/uid-ft"}
 
 
 def test_once_ends_where_nothing_can_be_reached_or_is_allowed(api: FakeApi, tmp_path: Path) -> None:

@@ -206,6 +206,39 @@ def test_the_command_with_a_sacct_of_its_own(tmp_path: Path) -> None:
     assert "scontrol is not there" in missing.output
 
 
+@pytest.mark.parametrize(
+    ("text", "code", "events"),
+    [
+        (f"{COLUMNS}\n{row(7, 'RUNNING', 0, 60, None)}\n", 0, 4),
+        (f"{COLUMNS}\n", 0, 0),
+        (f"{COLUMNS}\n{row(7, 'RUNNING', 0, 60, None)}\nslurmdbd: hiccup\n", 1, 4),
+        (f"{COLUMNS}\nslurmdbd: hiccup\n", 2, 0),
+        ("slurmdbd: hiccup\nagain\n", 2, 0),
+        ("\udcff\udcfe\x01|||\n", 2, 0),
+    ],
+)
+def test_once_says_by_its_exit_code_whether_lines_were_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, code: int, events: int
+) -> None:
+    def run(command: Sequence[str], environment: Mapping[str, str]) -> bytes:
+        return (HELP if "--helpformat" in command else text).encode("utf-8", "surrogateescape")
+
+    monkeypatch.setattr("ettwatch_sources.slurm.watcher.subprocess.run", _ran(run))
+    done = CliRunner().invoke(watch, ["slurm", "--once", "--out", str(tmp_path)])
+    assert (done.exit_code, len(told(tmp_path))) == (code, events), done.output
+    assert ("line" in done.stderr) == (code > 0)
+
+
+def test_scontrol_of_a_cluster_without_jobs_refuses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ettwatch_sources.slurm.watcher.subprocess.run", _ran(lambda *_: b"No jobs in the system\n"))
+    done = CliRunner().invoke(watch, ["slurm", "--once", "--via", "scontrol", "--out", str(tmp_path)])
+    assert (done.exit_code, done.stderr) == (0, "0 events told\n")
+
+
+def _ran(run: Callable[[Sequence[str], Mapping[str, str]], bytes]) -> Callable[..., Any]:
+    return lambda command, env, **_: subprocess.CompletedProcess(command, 0, run(command, env), b"")
+
+
 RAY = {
     "type": "SUBMISSION",
     "job_id": "02000000",
@@ -254,6 +287,9 @@ def test_ray_jobs_that_failed_and_were_stopped(tmp_path: Path) -> None:
     odd = {**RAY, "submission_id": "raysubmit_3", "status": "CONFUSED"}
     with receiving() as receiver:
         result = ray(receiver, tmp_path, failed, stopped, done, odd, {"status": "RUNNING"})
+        assert result.exit_code == 1
+        assert "a job without an id or a start_time is refused" in result.output
+        assert ray(receiver, tmp_path / "x", {"status": "RUNNING"}).exit_code == 2
     assert "status CONFUSED is not known here" in result.output
     jobs = {name: shot.summary for name, shot in folded(told(tmp_path)).items()}
     found = {name: (job.status, job.nof, job.e2e_s, job.gpus) for name, job in jobs.items()}

@@ -5,11 +5,13 @@ from typing import Any
 DAY = "2025-11-03T"
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta1/workloads"
 JOBSETS = "/apis/jobset.x-k8s.io/v1alpha2/jobsets"
+TRAINJOBS = "/apis/trainer.kubeflow.org/v1alpha1/trainjobs"
+RAYJOBS = "/apis/ray.io/v1/rayjobs"
 PYTORCHJOBS = "/apis/kubeflow.org/v1/pytorchjobs"
 VOLCANO = "/apis/batch.volcano.sh/v1alpha1/jobs"
 JOBS = "/apis/batch/v1/jobs"
 PODS = "/api/v1/pods"
-ALL = (WORKLOADS, JOBSETS, PYTORCHJOBS, VOLCANO, JOBS, PODS)
+ALL = (WORKLOADS, JOBSETS, TRAINJOBS, RAYJOBS, PYTORCHJOBS, VOLCANO, JOBS, PODS)
 
 
 def at(clock: str) -> str:
@@ -33,6 +35,23 @@ def thing(name: str, created: str, spec: Any, conditions: list[Any] | None = Non
 def jobset(name: str, created: str, *conditions: Any, restarts: int = 0, **more: Any) -> dict[str, Any]:
     group = {"name": "w", "replicas": 2, "template": {"spec": {"parallelism": 4, "template": pod_template(8)}}}
     return thing(name, created, {"replicatedJobs": [group]}, list(conditions), restarts=restarts, **more)
+
+
+def trainjob(name: str, created: str, *conditions: Any, trainer: Any = None, **more: Any) -> dict[str, Any]:
+    spec = {"runtimeRef": {"name": "torch-distributed"}} | ({"trainer": trainer} if trainer else {})
+    return thing(name, created, spec, list(conditions), **more)
+
+
+def rayjob(name: str, created: str, phase: str = "", clock: str = "", **status: Any) -> dict[str, Any]:
+    """A RayJob whose status was last written at `clock`."""
+    groups = [{"groupName": "gpu", "replicas": 3, "numOfHosts": 2, "template": pod_template(8)}]
+    spec = {"rayClusterSpec": {"headGroupSpec": {"template": pod_template(0)}, "workerGroupSpecs": groups}}
+    meta = status.pop("meta", {})
+    if clock:
+        written = {"manager": "manager", "subresource": "status", "time": at(clock), "operation": "Update"}
+        meta = {"managedFields": [{"manager": "kubectl", "time": at("08:00:00")}, written], **meta}
+    told = {key: value for key, value in {"jobDeploymentStatus": phase, **status}.items() if value != ""}
+    return thing(name, created, spec, meta=meta, **told)
 
 
 def pytorchjob(name: str, created: str, *conditions: Any, **more: Any) -> dict[str, Any]:

@@ -35,8 +35,9 @@ def receiving() -> Iterator[Receiver]:
                 data = gzip.decompress(data)
             status, headers, body = told.answers.pop(0) if told.answers else (200, {}, told.body)
             if status == 200:
-                told.posts.append((self.path, dict(self.headers), json.loads(data)))
-            answer = json.dumps(body).encode()
+                plain = self.headers["Content-Type"] == "application/x-protobuf"
+                told.posts.append((self.path, dict(self.headers), data if plain else json.loads(data)))
+            answer = body if isinstance(body, bytes) else json.dumps(body).encode()
             self.send_response(status)
             for name, value in {"Content-Type": "application/json", **headers}.items():
                 self.send_header(name, value)

@@ -46,8 +46,14 @@ class Run:
         self._settings = settings
         self._again = again
         self._next = options.attempt
-        self.events = self.files = self.known = self.refused_lines = self.jobs = 0
+        self.events = self.files = self.known = self.refused_lines = 0
+        self._jobs: set[int] = set()
+        """Their hashes: there may be millions, and one job may be in many files."""
+        self._kinds: dict[str, list[int]] = {}
+        """Files and events by kind."""
+        self._where = ""
         self.refused_files: list[tuple[str, str]] = []
+        self._refused_before: list[tuple[str, str]] = []
         self._flags: dict[str, int] = {}
         self._lines: list[str] = []
         self._more = 0
@@ -61,6 +67,7 @@ class Run:
             folder = Path(out) if out is not None else spools(locate())[0]
             sink = SpoolSink(str(folder), "imported")
             journal = Journal(folder / _IMPORTS, self._settings)
+            self._where = str(folder) + (", which `ettwatch up` follows" if out is None else "")
         found = list(walk(names))
         bar.begin("importing", sum(f.stat.st_size if f.stat else 0 for f in found))
         try:
@@ -81,9 +88,7 @@ class Run:
             return
         before = journal.entry(os.path.abspath(file.path), file.stat) if journal and file.stat else None
         if before is not None and not self._again:
-            self.known += 1
-            last = before.get("last_attempt")
-            self._next = max(self._next, last + 1 if isinstance(last, int) else 0)
+            self._done_before(file.path, before, reports)
             bar.advance(file.stat.st_size if file.stat else 0)
             return
         problems: list[str] = []
@@ -116,6 +121,20 @@ class Run:
             last_attempt=report.last_attempt,
         )
 
+    def _done_before(self, path: str, before: dict[str, Any], reports: IO[str] | None) -> None:
+        """A file that an earlier run read: what came of it is told once more, so that a run that goes on tells all."""
+        self.known += 1
+        last, why = before.get("last_attempt"), before.get("refused")
+        self._next = max(self._next, last + 1 if isinstance(last, int) else 0)
+        told = {"file": path, "kind": before.get("kind"), "events": before.get("events", 0), "before": True}
+        if isinstance(why, str):
+            self._refused_before.append((path, why))
+            told["problems"] = [why]
+        elif why:
+            told["refused_lines"] = why
+        if reports is not None:
+            reports.write(json.dumps(told, ensure_ascii=False) + "\n")
+
     def _import(self, kind: Kind, name: str, chunks: Iterator[bytes], sink: Sink) -> Report:
         options = replace(self._options, attempt=self._next) if self._restarts else self._options
         work = Import(kind, "stdin" if name == "-" else name, chunks, options)
@@ -128,7 +147,9 @@ class Run:
     def _count(self, path: str, report: Report, problems: list[str], reports: IO[str] | None) -> None:
         self.files += 1
         self.events += report.events
-        self.jobs += len(report.jobs)
+        self._jobs.update(map(hash, report.jobs))
+        for place, number in enumerate((1, report.events)):
+            self._kinds.setdefault(report.kind, [0, 0])[place] += number
         self.refused_lines += report.refused + len(problems)
         doubts = report.doubts
         for flags in doubts.flags.values():
@@ -141,7 +162,7 @@ class Run:
         for refusal in doubts.refused:
             self._line(f"{path}:{refusal.line}: {refusal.reason}")
         if report.refused > len(doubts.refused):
-            self._line(f"{path}: {report.refused - len(doubts.refused):,} more lines were refused")
+            self._line(f"{path}: {_some(report.refused - len(doubts.refused), 'more line')} refused")
         if reports is not None:
             told = {
                 "file": path,
@@ -175,22 +196,31 @@ class Run:
         for line in self._lines:
             click.echo(_clean(line), err=True)
         if self._more:
-            click.echo(f"{self._more:,} more lines like these; --report FILE has them by file", err=True)
-        for path, why in self.refused_files[:_SHOWN]:
-            click.echo(_clean(f"refused: {path}: {why}"), err=True)
-        if len(self.refused_files) > _SHOWN:
-            click.echo(
-                f"{len(self.refused_files) - _SHOWN:,} more files were refused; --report FILE has them", err=True
-            )
-        done = f"{self.events:,} events of {self.jobs:,} jobs from {self.files:,} files"
-        before = f"; {self.known:,} files were imported before" if self.known else ""
-        click.echo(
-            f"{done}{before}; {len(self.refused_files):,} files and {self.refused_lines:,} lines refused", err=True
-        )
+            click.echo(f"{_some(self._more, 'more line')} like these; --report FILE has them by file", err=True)
+        for name, files in (("refused", self.refused_files), ("refused before", self._refused_before)):
+            for path, why in files[:_SHOWN]:
+                click.echo(_clean(f"{name}: {path}: {why}"), err=True)
+            if len(files) > _SHOWN:
+                more = _some(len(files) - _SHOWN, "more file")
+                click.echo(f"{name}: {more}; --report FILE has them", err=True)
+        for kind, (number, events) in sorted(self._kinds.items()):
+            click.echo(f"{kind}: {_some(events, 'event')} from {_some(number, 'file')}", err=True)
+        done = f"{_some(self.events, 'event')} of {_some(len(self._jobs), 'job')} from {_some(self.files, 'file')}"
+        before = ""
+        if self.known:
+            before = f"; {_some(self.known, 'file')} {'was' if self.known == 1 else 'were'} imported before"
+            before += f" ({len(self._refused_before):,} of them refused)" if self._refused_before else ""
+        refused = f"{_some(len(self.refused_files), 'file')} and {_some(self.refused_lines, 'line')} refused"
+        click.echo(f"{done}{before}; {refused}", err=True)
         if self._flags:
-            click.echo(
-                "not known: " + ", ".join(f"{code} ({n:,})" for code, n in sorted(self._flags.items())), err=True
-            )
+            flags = ", ".join(f"{code} ({number:,})" for code, number in sorted(self._flags.items()))
+            click.echo(f"not known: {flags}", err=True)
+        if self._where and self.events:
+            click.echo(f"written to {self._where}", err=True)
+
+
+def _some(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 @contextmanager

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
@@ -14,9 +15,13 @@ from ettwatch_app.replay.lines import batches
 from ettwatch_app.replay.unpack import DamagedInput, ForeignInput, unpacked
 from ettwatch_core import JobState, Rules, apply, snapshot
 from ettwatch_schemas import MAX_MESSAGE_BYTES, AttemptSummary, Event, JobSummary, Segment, decode_message
-from ettwatch_sources.export import BATCH_TYPE, event_of, job_event, request_of, span_count
+from ettwatch_sources.export import BATCH_TYPE, event_of, job_event, parts_of, rejected, request_of, span_count
+
+if TYPE_CHECKING:
+    from ettwatch_sources.export.post import Poster
 
 _BATCH: Final = 200
+_MOST_SPANS: Final = 5_000
 Command = Callable[..., Any]
 
 
@@ -52,6 +57,13 @@ def export() -> None:
 
 @export.command()
 @_common
+@click.option(
+    "--encoding",
+    type=click.Choice(["json", "protobuf"]),
+    default="json",
+    show_default=True,
+    help="How spans are written; protobuf needs the extra otlp and an endpoint.",
+)
 @click.pass_context
 @ends_cleanly
 def otlp(
@@ -61,25 +73,39 @@ def otlp(
     jobs: tuple[str, ...],
     endpoint: str | None,
     headers: tuple[str, ...],
+    encoding: str,
 ) -> None:
-    """Export jobs as OpenTelemetry traces (OTLP, JSON over HTTP): a trace a job, a span an attempt and a segment."""
+    """Export jobs as OpenTelemetry traces (OTLP over HTTP): a trace a job, a span an attempt and a segment."""
     url = (
         endpoint
         if endpoint is None or endpoint.rstrip("/").endswith("/v1/traces")
         else f"{endpoint.rstrip('/')}/v1/traces"
     )
-    out = _Out(url, "application/json", headers)
-    spans = rejected = 0
+    if encoding == "protobuf":
+        if url is None:
+            raise click.UsageError("--encoding protobuf needs an --endpoint: standard output takes JSON lines")
+        from ettwatch_sources.export import protobuf
+
+        out = _Out(url, protobuf.PROTOBUF_TYPE, headers)
+
+        def send(request: dict[str, Any]) -> tuple[int, str]:
+            return protobuf.rejected(out.send(protobuf.encode_request(request)))
+
+    else:
+        out = _Out(url, "application/json", headers)
+
+        def send(request: dict[str, Any]) -> tuple[int, str]:
+            return rejected(out.put(request))
+
+    spans = lost = 0
     for job in _jobs(files, data, jobs, out):
-        request = request_of(*job)
-        answer = out.put(request)
-        spans += span_count(request)
-        partial = answer.get("partialSuccess") or {}
-        number = int(partial.get("rejectedSpans") or 0)
-        if number:
-            rejected += number
-            click.echo(f"{job.summary.job}: {number} spans were rejected: {partial.get('errorMessage')}", err=True)
-    _end(ctx, out, f"{spans:,} spans of {out.jobs:,} jobs", rejected)
+        for request in parts_of(request_of(*job), _MOST_SPANS):
+            number, why = send(request)
+            spans += span_count(request)
+            lost += number
+            if number:
+                click.echo(f"{job.summary.job}: {number} spans were rejected: {why}", err=True)
+    _end(ctx, out, f"{_some(spans, 'span')} of {_some(out.jobs, 'job')}", lost)
 
 
 @export.command()
@@ -120,7 +146,7 @@ def cloudevents(
             held = []
     if held:
         out.put(held)
-    _end(ctx, out, f"{number:,} CloudEvents", 0, done=number)
+    _end(ctx, out, _some(number, "CloudEvent"), 0, done=number)
 
 
 class _Out:
@@ -135,24 +161,40 @@ class _Out:
             told[name.strip()] = value.strip()
         if url is not None and not url.startswith(("http://", "https://")):
             raise Refused(f"{url!r} is no address; give one like http://127.0.0.1:4318")
-        self._post: Callable[[Any], dict[str, Any]] | None = None
+        self._poster: Poster | None = None
         if url is not None:
-            from ettwatch_sources.export.post import Poster
+            from ettwatch_sources.export import post
 
-            self._post = Poster(url, content_type, told).post
+            self._poster = post.Poster(url, content_type, told)
         self.jobs = self.bad = 0
 
     def put(self, value: Any) -> dict[str, Any]:
         """Hand on a value."""
-        if self._post is None:
+        if self._poster is None:
             click.echo(json.dumps(value, ensure_ascii=False))
             return {}
-        from ettwatch_sources.export.post import PostError
+        with _refusing():
+            return self._poster.post(value)
 
-        try:
-            return self._post(value)
-        except PostError as error:
-            raise Refused(str(error)) from None
+    def send(self, message: bytes) -> bytes:
+        """Post a message as it is."""
+        assert self._poster is not None, "only with an endpoint"
+        with _refusing():
+            return self._poster.send(message)
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    from ettwatch_sources.export.post import PostError
+
+    try:
+        yield
+    except PostError as error:
+        raise Refused(str(error)) from None
+
+
+def _some(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _end(ctx: click.Context, out: _Out, told: str, rejected: int, done: int | None = None) -> None:

@@ -96,9 +96,17 @@ def import_(
     options = Options(job, attempt, team, model, cluster, gpus, zone, batch, mapping)
     settings = json.dumps([kind, *(str(value) for value in (job, attempt, team, model, cluster, gpus, batch, zone))])
     run = Run(kind, options, restarts, settings + json.dumps(mapping, sort_keys=True, default=str), again)
+    stopped = False
     with _report_file(report_to) as reports, Bar() as bar:
-        run.go(files, out, reports, bar)
+        try:
+            run.go(files, out, reports, bar)
+        except KeyboardInterrupt:
+            stopped = True
     run.say()
+    if stopped:
+        if out != "-":
+            click.echo("the same command goes on where it was", err=True)
+        raise KeyboardInterrupt
     if not run.events and not run.known:
         click.echo("nothing done: no file gave an event", err=True)
         ctx.exit(NOTHING_DONE)

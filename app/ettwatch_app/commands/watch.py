@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import click
 
-from ettwatch_app.commands._shared import Refused, ends_cleanly
+from ettwatch_app.commands._shared import SOME_REJECTED, Refused, ends_cleanly
 from ettwatch_app.datafolder import locate, spools
 from ettwatch_schemas.durations import parse_duration
 from ettwatch_sources import Refused as RefusedEvent
@@ -56,7 +56,7 @@ def watch() -> None:
     One process for a cluster. It only reads. Events go to the spool folder, which `ettwatch up` follows; what was told
     is kept in a cursor file, so that a watcher that is started again goes on where it was.
 
-    Exit codes: 0 done; 2 nothing done.
+    Exit codes: 0 done; 1 with --once: done, some refused; 2 nothing done.
     """
 
 
@@ -145,10 +145,11 @@ def kubernetes(
     cursor: str | None,
     once: bool,
 ) -> None:
-    """Follow Kueue workloads, JobSets, PyTorchJobs, Volcano jobs and batch jobs, with their pods."""
+    """Follow Kueue workloads, JobSets, TrainJobs, RayJobs, PyTorchJobs, Volcano and batch jobs, with their pods."""
     from ettwatch_sources.kubernetes.api import Api, Unreachable
     from ettwatch_sources.kubernetes.config import ConfigError, from_kubeconfig, in_cluster
-    from ettwatch_sources.kubernetes.watcher import Folder, Watcher
+    from ettwatch_sources.kubernetes.folder import Folder
+    from ettwatch_sources.kubernetes.watcher import Watcher
 
     try:
         access = from_kubeconfig(kubeconfig, context_name) if kubeconfig else in_cluster()
@@ -164,11 +165,15 @@ def kubernetes(
     except (TypeError, AttributeError) as error:
         raise Refused(f"{saved.path} is no cursor of this version ({error}); move it away to begin anew") from None
 
+    refused = 0
+
     def hand_on(told: list[Told], save: bool) -> None:
+        nonlocal refused
         for one in told:
             try:
                 sink.write(line_of(one))
             except RefusedEvent as error:
+                refused += 1
                 click.echo(f"an event of {one.event.job!r} is refused: {error}", err=True)
         if told or save:
             sink.flush()
@@ -185,6 +190,8 @@ def kubernetes(
         raise Refused(str(error)) from None
     except OSError as error:
         raise _unwritable(error) from error
+    if once and refused + folder.tracker.refused:
+        raise SystemExit(SOME_REJECTED)
 
 
 def _stop_after(stopped: threading.Event, stop: Callable[[], None]) -> None:
@@ -217,7 +224,11 @@ def _poll(poller: Any, name: str, every: int, out: str | None, cursor: str | Non
         raise Refused(str(error)) from None
     except OSError as error:
         raise _unwritable(error) from error
-    click.echo(f"{written:,} events told", err=True)
+    click.echo(f"{written:,} event{'' if written == 1 else 's'} told", err=True)
+    if once and asked.refused:
+        if not asked.read:
+            raise Refused("nothing of what the scheduler says could be read")
+        raise SystemExit(SOME_REJECTED)
 
 
 def _places(name: str, out: str | None, cursor: str | None) -> tuple[Sink, Cursor]:

@@ -46,6 +46,23 @@ def request_of(summary: JobSummary, attempts: Sequence[AttemptSummary], segments
     }
 
 
+def parts_of(request: Json, most: int) -> Iterator[Json]:
+    """Yield a request in pieces of at most `most` spans: receivers refuse what is too large."""
+    (resource,) = request["resourceSpans"]
+    (scope,) = resource["scopeSpans"]
+    for start in range(0, len(scope["spans"]), most):
+        spans = scope["spans"][start : start + most]
+        yield {"resourceSpans": [{**resource, "scopeSpans": [{**scope, "spans": spans}]}]}
+
+
+def rejected(answer: Json) -> tuple[int, str]:
+    """Return how many spans the receiver rejected by its answer, and why."""
+    told = answer.get("partialSuccess")
+    partial = told if isinstance(told, dict) else {}
+    number = str(partial.get("rejectedSpans") or 0)
+    return int(number) if number.isdecimal() else 0, str(partial.get("errorMessage") or "")
+
+
 def span_count(request: Json) -> int:
     """Return how many spans a request has."""
     return sum(len(scope["spans"]) for part in request["resourceSpans"] for scope in part["scopeSpans"])
@@ -139,7 +156,7 @@ def _span(
 
 
 def _attributes(told: Json) -> list[Json]:
-    return [{"key": key, "value": _value(value)} for key, value in told.items() if value is not None and value != ""]
+    return [{"key": key, "value": _value(value)} for key, value in told.items() if value not in (None, "", [])]
 
 
 def _value(value: Any) -> Json:

@@ -1,4 +1,4 @@
-"""Takes JSON to a receiver over HTTP, and tries again where it is told to wait."""
+"""Takes messages to a receiver over HTTP, and tries again where it is told to wait."""
 
 import gzip
 import json
@@ -43,8 +43,12 @@ class Poster:
         self._pool = urllib3.PoolManager(retries=False)
 
     def post(self, value: Any) -> dict[str, Any]:
-        """Post a value; return the answer's object, empty where it has none. Raises PostError."""
-        data = gzip.compress(json.dumps(value, ensure_ascii=False).encode(), compresslevel=3)
+        """Post a value as JSON; return the answer's object, empty where it has none. Raises PostError."""
+        return _object(self.send(json.dumps(value, ensure_ascii=False).encode()))
+
+    def send(self, message: bytes) -> bytes:
+        """Post a message as it is; return what is answered. Raises PostError."""
+        data = gzip.compress(message, compresslevel=3)
         wait = 1.0
         for left in range(self._tries - 1, -1, -1):
             told = 0.0
@@ -56,7 +60,7 @@ class Poster:
                 why = f"{type(error).__name__}: {error}"[:300]
             else:
                 if 200 <= answer.status < 300:
-                    return _object(answer.data)
+                    return answer.data
                 why = f"it answers {answer.status}: {answer.data[:200].decode('utf-8', 'replace').strip()}"
                 if answer.status not in _AGAIN:
                     break

@@ -27,6 +27,14 @@ class Condition(NamedTuple):
     ts: int | None
 
 
+class Seen(NamedTuple):
+    """Where and when an object is seen."""
+
+    cluster: str | None
+    now: int
+    """The watcher's clock (µs): for what has no time of its own."""
+
+
 class Unknown:
     """Words that are in no table, with how often they were seen."""
 
@@ -131,13 +139,19 @@ def submitted(item: Object, cluster: str | None, gpus: int | None, kind: str) ->
 
 def gpus_of_pod(spec: object) -> int:
     """Return the GPUs that a pod of this spec asks for."""
-    total = 0
-    for container in listed(spec, "containers"):
-        wanted = {**inner(container, "resources", "requests"), **inner(container, "resources", "limits")}
-        for name, amount in wanted.items():
-            if _GPU.search(str(name)) and str(amount).isdecimal() and len(str(amount)) < 6:
-                total += int(amount)
-    return total
+    return sum(gpus_of(part(container, "resources")) for container in listed(spec, "containers"))
+
+
+def gpus_of(resources: object) -> int:
+    """Return the GPUs in the requirements of a container."""
+    wanted = {**inner(resources, "requests"), **inner(resources, "limits")}
+    amounts = (str(amount) for name, amount in wanted.items() if _GPU.search(str(name)))
+    return sum(int(amount) for amount in amounts if amount.isdecimal() and len(amount) < 6)
+
+
+def said(reason: str, message: str) -> str:
+    """Return a reason and its message as one text."""
+    return f"{reason}: {message}" if reason and message else reason or message
 
 
 def number(value: object, default: int = 0) -> int:

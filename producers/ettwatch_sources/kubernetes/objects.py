@@ -1,7 +1,8 @@
 """Objects of Kubernetes to facts: what each kind says of when its job started and ended, and why.
 
 Sources of the meanings: the API types of kueue (workload_types.go), jobset (jobset_types.go), the training operator
-(common_types.go, v1), volcano (batch/v1alpha1/job.go) and of Kubernetes itself (batch/v1, core/v1).
+(common_types.go, v1), volcano (batch/v1alpha1/job.go) and of Kubernetes itself (batch/v1, core/v1). TrainJob and RayJob
+are in their own modules.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -11,6 +12,7 @@ from ettwatch_schemas import Outcome
 from ettwatch_sources.kubernetes import words
 from ettwatch_sources.kubernetes.common import (
     Object,
+    Seen,
     Unknown,
     conditions,
     gpus_of_pod,
@@ -18,18 +20,23 @@ from ettwatch_sources.kubernetes.common import (
     listed,
     number,
     part,
+    place_of,
+    said,
     submitted,
     time_of,
+    told,
     true,
     uid_of,
 )
-from ettwatch_sources.watch.facts import Ended, Fact, Finished, Started
+from ettwatch_sources.kubernetes.rayjob import rayjob_facts
+from ettwatch_sources.kubernetes.trainjob import trainjob_facts
+from ettwatch_sources.watch.facts import Ended, Fact, Finished, Started, Submitted
 
-Facts = Callable[[Object, str | None, Unknown], Iterator[Fact]]
-"""Turns an object into facts: (the object, the cluster's name, where unknown words go)."""
+Facts = Callable[[Object, Seen, Unknown], Iterator[Fact]]
+"""Turns an object into facts: (the object, by whom and when it is seen, where unknown words go)."""
 
 
-def jobset_facts(item: Object, cluster: str | None, unknown: Unknown) -> Iterator[Fact]:
+def jobset_facts(item: Object, seen: Seen, unknown: Unknown) -> Iterator[Fact]:
     """JobSet (jobset.x-k8s.io). Its status has no time of a start: that comes from Kueue or from its pods."""
     uid = uid_of(item)
     gpus = 0
@@ -37,7 +44,7 @@ def jobset_facts(item: Object, cluster: str | None, unknown: Unknown) -> Iterato
         job = inner(group, "template", "spec")
         each = gpus_of_pod(part(job, "template", "spec"))
         gpus += number(group.get("replicas"), 1) * number(job.get("parallelism"), 1) * each
-    there = submitted(item, cluster, gpus, "JobSet")
+    there = submitted(item, seen.cluster, gpus, "JobSet")
     if there is None:
         return
     yield there
@@ -48,18 +55,18 @@ def jobset_facts(item: Object, cluster: str | None, unknown: Unknown) -> Iterato
         if condition.type in {"Completed", "Failed"}:
             outcome: Outcome = "succeeded" if condition.type == "Completed" else "failed"
             cause = word.cause if word is not None else "unknown"
-            yield Finished(uid, condition.ts, outcome, cause, _said(condition.reason, condition.message))
+            yield Finished(uid, condition.ts, outcome, cause, said(condition.reason, condition.message))
         elif condition.type == "Suspended":
-            yield Ended(uid, condition.ts, "preempted", "capacity", _said(condition.reason, condition.message))
+            yield Ended(uid, condition.ts, "preempted", "capacity", said(condition.reason, condition.message))
 
 
-def pytorchjob_facts(item: Object, cluster: str | None, unknown: Unknown) -> Iterator[Fact]:
+def pytorchjob_facts(item: Object, seen: Seen, unknown: Unknown) -> Iterator[Fact]:
     """PyTorchJob (kubeflow.org/v1)."""
     uid = uid_of(item)
     gpus = 0
     for replica in inner(item, "spec", "pytorchReplicaSpecs").values():
         gpus += number(part(replica, "replicas") or 1, 1) * gpus_of_pod(part(replica, "template", "spec"))
-    there = submitted(item, cluster, gpus, "PyTorchJob")
+    there = submitted(item, seen.cluster, gpus, "PyTorchJob")
     if there is None:
         return
     yield there
@@ -73,25 +80,25 @@ def pytorchjob_facts(item: Object, cluster: str | None, unknown: Unknown) -> Ite
         assert condition.ts is not None
         if word is None or (condition.status != "True" and condition.type != "Running"):
             continue
-        said = _said(condition.reason, condition.message)
+        why = said(condition.reason, condition.message)
         if condition.type == "Running" and condition.status == "True":
             yield Started(uid, condition.ts)
         elif condition.type in {"Restarting", "Suspended"} and word.outcome is not None:
-            yield Ended(uid, condition.ts, word.outcome, word.cause, said)
+            yield Ended(uid, condition.ts, word.outcome, word.cause, why)
         elif condition.type in {"Succeeded", "Failed"} and word.outcome is not None:
             if started is not None:
                 yield Started(uid, started)
-            yield Finished(uid, condition.ts, word.outcome, word.cause, said)
+            yield Finished(uid, condition.ts, word.outcome, word.cause, why)
 
 
-def volcano_facts(item: Object, cluster: str | None, unknown: Unknown) -> Iterator[Fact]:
+def volcano_facts(item: Object, seen: Seen, unknown: Unknown) -> Iterator[Fact]:
     """Volcano's Job (batch.volcano.sh). Its conditions are the phases it went through, each with its time."""
     uid = uid_of(item)
     gpus = sum(
         number(task.get("replicas"), 1) * gpus_of_pod(part(task, "template", "spec"))
         for task in listed(item, "spec", "tasks")
     )
-    there = submitted(item, cluster, gpus, "VolcanoJob")
+    there = submitted(item, seen.cluster, gpus, "VolcanoJob")
     if there is None:
         return
     yield there
@@ -101,7 +108,7 @@ def volcano_facts(item: Object, cluster: str | None, unknown: Unknown) -> Iterat
     ]
     state = inner(item, "status", "state")
     steps.append((time_of(state.get("lastTransitionTime")), str(state.get("phase") or "")))
-    reason = _said(str(state.get("reason") or ""), str(state.get("message") or ""))
+    reason = said(str(state.get("reason") or ""), str(state.get("message") or ""))
     for ts, phase in sorted({(ts, phase) for ts, phase in steps if ts is not None and phase}):
         word = unknown.of(words.VOLCANO, "phase (Volcano Job)", phase)
         if word is None:
@@ -114,12 +121,12 @@ def volcano_facts(item: Object, cluster: str | None, unknown: Unknown) -> Iterat
             yield Finished(uid, ts, word.outcome, word.cause, reason)
 
 
-def batch_job_facts(item: Object, cluster: str | None, unknown: Unknown) -> Iterator[Fact]:
+def batch_job_facts(item: Object, seen: Seen, unknown: Unknown) -> Iterator[Fact]:
     """Job (batch/v1) that is no part of something larger. Pods that fail and are replaced do not end it."""
     uid = uid_of(item)
     spec = inner(item, "spec")
     gpus = number(spec.get("parallelism"), 1) * gpus_of_pod(part(spec, "template", "spec"))
-    there = submitted(item, cluster, gpus, "Job")
+    there = submitted(item, seen.cluster, gpus, "Job")
     if there is None:
         return
     yield there
@@ -129,32 +136,51 @@ def batch_job_facts(item: Object, cluster: str | None, unknown: Unknown) -> Iter
     for condition in conditions(item):
         if condition.status != "True" or condition.ts is None:
             continue
-        said = _said(condition.reason, condition.message)
+        why = said(condition.reason, condition.message)
         if condition.type == "Complete":
             yield Finished(uid, condition.ts, "succeeded")
         elif condition.type == "Failed":
             word = unknown.of(words.JOB_FAILED, "reason of Failed (batch/v1 Job)", condition.reason)
-            yield Finished(uid, condition.ts, "failed", word.cause if word is not None else "unknown", said)
+            yield Finished(uid, condition.ts, "failed", word.cause if word is not None else "unknown", why)
         elif condition.type == "Suspended":
-            yield Ended(uid, condition.ts, "preempted", "capacity", said)
+            yield Ended(uid, condition.ts, "preempted", "capacity", why)
 
 
-def workload_facts(item: Object, cluster: str | None, unknown: Unknown) -> Iterator[Fact]:
+def child_facts(item: Object, seen: Seen, unknown: Unknown) -> Iterator[Fact]:
+    """JobSet that runs for another object, as words about that."""
+    owner = parent_of(item)
+    for fact in jobset_facts(item, seen, unknown):
+        word = _stands_for(fact, item, owner) if isinstance(fact, Submitted) else fact
+        yield word._replace(key=str(owner.get("uid")))
+
+
+def parent_of(item: Object) -> Object:
+    """Return the reference to the owner of an object; empty where it has none."""
+    return next(iter(listed(item, "metadata", "ownerReferences")), {})
+
+
+def _stands_for(there: Submitted, item: Object, owner: Object) -> Submitted:
+    """Return that the owner of an object is there, as far as the object tells."""
+    uid = owner.get("uid")
+    if not uid:
+        return there
+    namespace, name = place_of(item)
+    job = told(item, "job") or f"{namespace}/{owner.get('name') or name}/{str(uid)[:8]}"
+    return there._replace(key=str(uid), job=job)
+
+
+def workload_facts(item: Object, seen: Seen, unknown: Unknown) -> Iterator[Fact]:
     """Workload of Kueue: it says when quota was given and taken away. The job is its owner, where it has one."""
-    owner: Object = next(iter(listed(item, "metadata", "ownerReferences")), {})
+    owner = parent_of(item)
     key = str(owner.get("uid") or uid_of(item))
     gpus = sum(
         number(group.get("count"), 1) * gpus_of_pod(part(group, "template", "spec"))
         for group in listed(item, "spec", "podSets")
     )
-    there = submitted(item, cluster, gpus, str(owner.get("kind") or "Workload"))
+    there = submitted(item, seen.cluster, gpus, str(owner.get("kind") or "Workload"))
     if there is None:
         return
-    if str(owner.get("kind")) not in OWNERS:
-        name = str(owner.get("name") or part(item, "metadata", "name"))
-        namespace = str(part(item, "metadata", "namespace") or "")
-        job = there.job if not owner.get("uid") else f"{namespace}/{name}/{key[:8]}"
-        yield there._replace(key=key, job=job)
+    yield _stands_for(there, item, owner)
     evicted, admitted = true(item, "Evicted"), true(item, "Admitted")
     steps: list[Fact] = []
     if admitted is not None and admitted.ts is not None:
@@ -170,29 +196,27 @@ def workload_facts(item: Object, cluster: str | None, unknown: Unknown) -> Itera
         if finished.reason == "JobFinished" and "fail" in finished.message.lower():
             outcome = "failed"
         cause = word.cause if word is not None else "unknown"
-        yield Finished(key, finished.ts, outcome, cause, _said(finished.reason, finished.message))
+        yield Finished(key, finished.ts, outcome, cause, said(finished.reason, finished.message))
 
 
 def _evicted(item: Object, key: str, reason: str, message: str, ts: int, unknown: Unknown) -> Ended:
     # "PreemptedDueToX" and the like carry their base word first.
     base = next((name for name in (reason, reason.split("DueTo", 1)[0]) if name in words.KUEUE_EVICTED), reason)
     word = unknown.of(words.KUEUE_EVICTED, "reason of Evicted (Kueue)", base)
-    said = _said(reason, message)
+    why = said(reason, message)
     if reason == "Preempted":
         preempted = true(item, "Preempted")
         if preempted is not None:
             unknown.of(words.KUEUE_PREEMPTED, "reason of Preempted (Kueue)", preempted.reason)
-            said = _said(f"{reason}/{preempted.reason}", preempted.message or message)
+            why = said(f"{reason}/{preempted.reason}", preempted.message or message)
     outcome: Outcome = "preempted" if word is None or word.outcome is None else word.outcome
-    return Ended(key, ts, outcome, word.cause if word is not None else "unknown", said)
-
-
-def _said(reason: str, message: str) -> str:
-    return f"{reason}: {message}" if reason and message else reason or message
+    return Ended(key, ts, outcome, word.cause if word is not None else "unknown", why)
 
 
 OWNERS: Final[Mapping[str, Facts]] = {
     "JobSet": jobset_facts,
+    "TrainJob": trainjob_facts,
+    "RayJob": rayjob_facts,
     "PyTorchJob": pytorchjob_facts,
     "VolcanoJob": volcano_facts,
     "Job": batch_job_facts,

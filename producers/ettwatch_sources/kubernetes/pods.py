@@ -11,11 +11,15 @@ from ettwatch_sources.watch.facts import Fact, Hint, Started
 
 OWNER_LABELS: Final = (
     ("JobSet", "jobset.sigs.k8s.io/jobset-name"),
+    ("RayJob", "ray.io/cluster"),
     ("PyTorchJob", "training.kubeflow.org/job-name"),
     ("VolcanoJob", "volcano.sh/job-name"),
     ("Job", "batch.kubernetes.io/job-name"),
 )
-"""Kind of a job, and the label by which its pods name it; the first that a pod has counts."""
+"""Kind of a job, and the label by which its pods name it; the first that a pod has counts.
+
+Pods of a TrainJob are those of its JobSet, which has its name; pods of a RayJob name its RayCluster.
+"""
 
 _EXIT: Final = 2**31 - 1
 _RESTARTS: Final = "jobset.sigs.k8s.io/restart-attempt"
@@ -31,14 +35,32 @@ def owner_of(pod: Object) -> tuple[str, str, str] | None:
     return None
 
 
-def pod_facts(pod: Object, key: str, unknown: Unknown) -> Iterator[Fact]:
-    """Yield what a pod says of its job, `key`."""
+def slim(pod: Object) -> Object:
+    """Return what counts of a pod: those that wait are kept."""
+    meta, status = inner(pod, "metadata"), inner(pod, "status")
+    kept = ("conditions", "phase", "reason", "message", "containerStatuses")
+    return {
+        "metadata": {name: meta[name] for name in ("name", "namespace", "labels") if name in meta},
+        "spec": {"nodeName": part(pod, "spec", "nodeName") or ""},
+        "status": {name: status[name] for name in kept if name in status},
+    }
+
+
+def pod_facts(pod: Object, key: str, unknown: Unknown, run: int | None = None) -> Iterator[Fact]:
+    """Yield what a pod says of its job, `key`.
+
+    Args:
+        pod: The pod.
+        key: The uid of its job.
+        unknown: Takes words that are not known.
+        run: How often its job was started anew before, where the pod itself does not say.
+    """
     labels = inner(pod, "metadata", "labels")
     scheduled = true(pod, "PodScheduled")
     if scheduled is not None and scheduled.ts is not None:
-        run = labels.get(_RESTARTS)
-        number_of_run = int(run) if isinstance(run, str) and run.isdecimal() and len(run) < 9 else None
-        yield Started(key, scheduled.ts, run=number_of_run)
+        count = labels.get(_RESTARTS)
+        own = int(count) if isinstance(count, str) and count.isdecimal() and len(count) < 9 else run
+        yield Started(key, scheduled.ts, run=own)
     for condition in conditions(pod):
         if condition.type == "PodScheduled" and condition.status == "False" and condition.reason:
             unknown.of(words.SCHEDULED, "reason of PodScheduled", condition.reason)

@@ -1,4 +1,4 @@
-"""Kubernetes' own words for states and reasons, of its core, of Kueue, JobSet, the training operator and Volcano.
+"""Kubernetes' own words for states and reasons, of its core, of Kueue, JobSet, the trainer, KubeRay and Volcano.
 
 Each is mapped to how an attempt ended and why. Words that are in no table are kept as they stand and counted as
 unknown.
@@ -158,6 +158,48 @@ JOBSET: Final = _table(
 )
 """Reasons of the conditions of JobSets."""
 
+TRAINJOB: Final = _table(
+    {
+        "DeadlineExceeded": ("failed", "timeout", "its deadline passed"),
+        "JobsBuildFailed": (None, "config", "its jobs could not be described"),
+        "JobsCreationFailed": (None, "config", "its jobs could not be created"),
+        "JobsCreationSucceeded": (None, "unknown", "its jobs were created"),
+        "Resumed": (None, "unknown", "resumed"),
+        "Suspended": ("preempted", "capacity", "suspended, mostly by a queue"),
+        "TrainingRuntimeNotSupported": ("failed", "config", "its runtime is not known"),
+    }
+)
+"""Reasons of the conditions of TrainJobs (trainer.kubeflow.org); those of their JobSets come on top."""
+
+RAYJOB: Final = _table(
+    {
+        "Complete": ("succeeded", "unknown", "its Ray job ended; how is said by the status of that"),
+        "Failed": ("failed", "unknown", "failed for good"),
+        "Initializing": (None, "unknown", "its RayCluster is being made"),
+        "Retrying": ("failed", "unknown", "failed and is started anew, on a new RayCluster"),
+        "Running": (None, "unknown", "its RayCluster is there and its Ray job handed in"),
+        "Scheduled": (None, "unknown", "waits for its time"),
+        "Scheduling": (None, "unknown", "is being prepared for its next time"),
+        "Suspended": ("preempted", "capacity", "suspended, mostly by a queue"),
+        "Suspending": ("preempted", "capacity", "is being suspended"),
+        "ValidationFailed": (None, "config", "its description is wrong, it waits to be corrected"),
+        "Waiting": (None, "unknown", "waits for a Ray job from outside"),
+    }
+)
+"""`jobDeploymentStatus` of RayJobs (ray.io)."""
+
+RAYJOB_REASON: Final = _table(
+    {
+        "AppFailed": ("failed", "unknown", "its Ray job failed"),
+        "DeadlineExceeded": ("failed", "timeout", "its deadline passed"),
+        "JobDeploymentStatusTransitionGracePeriodExceeded": ("failed", "unknown", "its end was not confirmed in time"),
+        "JobStatusCheckTimeoutExceeded": ("failed", "unknown", "its dashboard did not answer in time"),
+        "SubmissionFailed": ("failed", "unknown", "its Ray job could not be handed in"),
+        "ValidationFailed": ("failed", "config", "its description is wrong"),
+    }
+)
+"""`reason` of RayJobs that failed."""
+
 TRAINING: Final = _table(
     {
         "Created": (None, "unknown", "accepted"),
@@ -199,6 +241,9 @@ TABLES: Final[Mapping[str, Mapping[str, Word]]] = MappingProxyType(
         "reason of Finished (Kueue)": KUEUE_FINISHED,
         "reason of Failed (batch/v1 Job)": JOB_FAILED,
         "reason of a condition (JobSet)": JOBSET,
+        "reason of a condition (TrainJob)": TRAINJOB,
+        "jobDeploymentStatus (RayJob)": RAYJOB,
+        "reason of a RayJob": RAYJOB_REASON,
         "condition (PyTorchJob)": TRAINING,
         "phase (Volcano Job)": VOLCANO,
     }

@@ -33,6 +33,12 @@ def read(feed: Feed) -> Iterator[Told]:
             continue
         pen = Pen(feed, job, "scheduler", attempt=0)
         submit, start, end = (_time(feed, row, name, job) for name in ("submit_time", "start_time", "end_time"))
+        if submit is None and start is None and end is None:
+            feed.refuse(f"job {job} has no time")
+            continue
+        if start is not None and end is not None and end < start:
+            feed.refuse(f"job {job} ends before it starts: its end is not taken")
+            end = None
         gpus = _count(row.get("gpu_num"))
         state = row.get("state", "").strip()
         outcome, cause = STATES.get(state, ("cancelled", "unknown"))
@@ -70,15 +76,16 @@ def _time(feed: Feed, row: dict[str, str], name: str, job: str) -> int | None:
 
 def _count(text: str | None) -> int | None:
     try:
-        return int(float(text or ""))
+        number = int(float(text or ""))
     except (ValueError, OverflowError):
         return None
+    return number if number >= 0 else None
 
 
 KIND: Final = Kind(
     name="acme",
     title="the Acme traces (trace_seren.csv, trace_kalos.csv)",
     read=read,
-    is_it=lambda head, name: head.lstrip("\ufeff").startswith("job_id,user,node_num,gpu_num"),
+    is_it=lambda head, name: head.startswith("job_id,user,node_num,gpu_num"),
     unknown=("no_eligible", "no_attempts", "no_positions", "no_phases", "no_data_wait"),
 )

@@ -19,6 +19,7 @@ _LINE: Final = re.compile(
     r"\[(?P<time>\d{4}-\d\d-\d\d[T ][\d:.]+)\] (?:\[(?P<pid>\w+)\] )?\[(?P<id>[^\]]*)\] \[(?P<target>[^\]]*)\] "
     r"\[(?P<name>[^\]]*)\] \[(?P<type>BEGIN|END|INSTANT)\] (?P<content>.*)"
 )
+_TIME: Final = re.compile(r"(?:\[|event_time\": \")(\d{4}-\d\d-\d\d)[T ]([\d:.]+)")
 _FILE: Final = re.compile(r"events_(\d{1,9})(?!\d)")
 _PHASES: Final = {
     "#init": "trainer_init",
@@ -65,7 +66,7 @@ def read(feed: Feed) -> Iterator[Told]:
     job = _Job(feed)
     found = _FILE.search(feed.name)
     job.pen.rank = int(found[1]) if found else 0
-    for line in feed.lines():
+    for line in feed.lines_in_time(_when):
         if not line.text.strip():
             continue
         try:
@@ -79,6 +80,11 @@ def read(feed: Feed) -> Iterator[Told]:
         yield from _tell(job, event, ts)
     if not job.pen.ended:
         feed.flag("no_end", job.pen.job)
+
+
+def _when(text: str) -> str | None:
+    found = _TIME.search(text)
+    return f"{found[1]} {found[2]}" if found else None
 
 
 def _parse(text: str) -> _Event:

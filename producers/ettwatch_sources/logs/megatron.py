@@ -23,6 +23,7 @@ _ITERATION: Final = re.compile(r"\biteration\s+(\d{1,15})\s*/\s*(\d{1,15})\s*\|"
 _SAMPLES: Final = re.compile(r"consumed samples:\s*(\d{1,18})\b")
 _CURRENT: Final = re.compile(r"current time:\s*(\d{1,12}(?:\.\d{1,9})?)")
 _POINT: Final = re.compile(rf"\[(?P<what>[^\]]+)\] datetime: (?P<time>{_STAMP})")
+_ANY: Final = re.compile(rf"(?:^\s*(?:\S+:\s*)?\[|datetime: )({_STAMP})")
 _WORLD: Final = re.compile(r"using world size: (\d{1,9})\b")
 _INIT: Final = re.compile(r"time to initialize megatron \(seconds\): (\d{1,12}(?:\.\d{1,9})?)")
 _TIMER: Final = re.compile(
@@ -63,7 +64,7 @@ class _Log:
 def read(feed: Feed) -> Iterator[Told]:
     """Read one log, of one attempt or of several one after the other."""
     log = _Log(feed)
-    for line in feed.lines():
+    for line in feed.lines_in_time(_when):
         text = line.text
         if "iteration" in text and (found := _ITERATION.search(text)):
             yield from _iteration(log, text, int(found[1]), line.cut)
@@ -84,6 +85,12 @@ def read(feed: Feed) -> Iterator[Told]:
             feed.doubts.words.setdefault(f"{cause_of(error[1])}: {error[1][:150]}", line.number)
     if not log.done:
         feed.flag("no_end", log.pen.job)
+
+
+def _when(text: str) -> str | None:
+    """The time of a line; of one that says it only in seconds since the epoch none: it stays where it is."""
+    found = _ANY.search(text)
+    return found[1].replace(",", ".") if found else None
 
 
 def _begins(log: _Log) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ettwatch_sources.feed import Feed
 from ettwatch_sources.kinds import Kind
-from ettwatch_sources.logs.entries import entries
+from ettwatch_sources.logs.entries import Entry, entries
 from ettwatch_sources.pen import Pen
 from ettwatch_sources.times import NoTime, Zero, duration
 from ettwatch_sources.told import Told
@@ -38,7 +38,7 @@ def read(feed: Feed) -> Iterator[Told]:
     """Read entries of one job or of several."""
     pens: dict[str, Pen] = {}
     starts: dict[str, int] = {}
-    for entry in entries(feed, "entry of ml-goodput-measurement"):
+    for entry in entries(feed, "entry of ml-goodput-measurement", _when):
         payload = entry.payload
         name = payload.get("job_name")
         job = feed.options.job or (str(name) if name else feed.default_job)
@@ -53,6 +53,11 @@ def read(feed: Feed) -> Iterator[Told]:
     for pen in pens.values():
         if not pen.ended:
             feed.flag("no_end", pen.job)
+
+
+def _when(entry: Entry) -> float | None:
+    times = (value for key, value in entry.payload.items() if key.endswith("_time") and isinstance(value, int | float))
+    return next((float(value) for value in times if 0 < value < 1e12), None)
 
 
 def _event(pen: Pen, payload: Mapping[str, Any], starts: dict[str, int]) -> Iterator[Told]:

@@ -18,6 +18,7 @@ from ettwatch_sources.told import Told
 
 _MARK: Final = ":::MLLOG"
 _RANK: Final = re.compile(r"(?:^|\D)(\d{1,6})\]?\s*:?\s*$")
+_TIME: Final = re.compile(r'"time_ms"\s*:\s*(\d{1,18})')
 _INIT: Final = "trainer_init"
 _EVAL: Final = "wasted_training.evaluation"
 _LATER: Final = frozenset({"run_stop", "eval_start", "eval_stop", "block_stop", "epoch_stop", "eval_accuracy"})
@@ -42,7 +43,7 @@ def read(feed: Feed) -> Iterator[Told]:
     """Read one log: one run, or several one after the other."""
     run = _Run(feed, 1)
     ranks: set[int] = set()
-    for line in feed.lines():
+    for line in feed.lines_in_time(_when):
         at = line.text.find(_MARK)
         if at < 0:
             continue
@@ -69,6 +70,11 @@ def read(feed: Feed) -> Iterator[Told]:
         feed.flag("several_ranks")
     if not run.stopped:
         feed.flag("no_end", run.pen.job)
+
+
+def _when(text: str) -> float | None:
+    found = _TIME.search(text)
+    return float(found[1]) if found else None
 
 
 def _event(run: _Run, key: str, ts: int, value: object, metadata: dict[str, Any]) -> Iterator[Told]:

@@ -5,6 +5,7 @@ stop, both in one ("complete"), or an event inside a span. Times are millisecond
 """
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from ettwatch_sources.kinds import Kind
 from ettwatch_sources.pen import Pen
 from ettwatch_sources.told import Told
 
+_STAMP: Final = re.compile(r'"timestamp_msec"\s*:\s*(\d{1,18})')
 _PHASES: Final = {
     "distributed_code_initialization": "trainer_init.process_group_init",
     "data_loader_initialization": "trainer_init.preproc_creation",
@@ -48,7 +50,7 @@ class _Run:
 def read(feed: Feed) -> Iterator[Told]:
     """Read the records of one process, or of its attempts one after the other."""
     run = _Run(feed)
-    for line in feed.lines():
+    for line in feed.lines_in_time(_when):
         if not line.text.strip():
             continue
         try:
@@ -61,6 +63,10 @@ def read(feed: Feed) -> Iterator[Told]:
             feed.refuse(f"no record of one-logger: {error}")
     if not run.pen.ended:
         feed.flag("no_end", run.pen.job)
+
+
+def _when(text: str) -> float | None:
+    return min((float(told) for told in _STAMP.findall(text)), default=None)
 
 
 def _time(feed: Feed, event: dict[str, Any]) -> int:

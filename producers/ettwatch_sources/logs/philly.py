@@ -53,14 +53,23 @@ def _job(feed: Feed, job: dict[str, Any]) -> Iterator[Told]:
         yield from pen.submitted(submitted, labels=labels, **{**told, "gpus": told["gpus"] or next(iter(gpus), None)})
     else:
         feed.flag("no_submit", name)
+    ends = [_time(feed, attempt.get("end_time"), name) for attempt in attempts]
+    if submitted is None and all(time is None for time in [*ends, *(start for _, start in known)]):
+        feed.refuse(f"job {name} has no time")
+        return
     outcome = _OUTCOMES.get(str(job.get("status")))
     if outcome is None:
         feed.unknown(f"status {job.get('status')}", name)
         outcome = "cancelled"
+    if not attempts:
+        feed.flag("no_end", name)
     end: int | None = None
     for index, start in known:
         last = index == len(attempts) - 1
-        end = _time(feed, attempts[index].get("end_time"), name)
+        end = ends[index]
+        if start is not None and end is not None and end < start:
+            feed.refuse(f"job {name}: attempt {index} ends before it starts: its end is not taken")
+            end = None
         pen.attempt = index
         if start is None:
             feed.flag("no_start", name)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ettwatch_sources.feed import Feed
 from ettwatch_sources.kinds import Kind
-from ettwatch_sources.logs.entries import entries
+from ettwatch_sources.logs.entries import Entry, entries
 from ettwatch_sources.pen import Pen
 from ettwatch_sources.times import NoTime
 from ettwatch_sources.told import Told
@@ -39,14 +39,14 @@ class _Job:
 def read(feed: Feed) -> Iterator[Told]:
     """Read the events of one job or of several."""
     jobs: dict[str, _Job] = {}
-    for entry in entries(feed, "event of resiliency"):
+    for entry in entries(feed, "event of resiliency", _when):
         payload = entry.payload
         name = payload.get("job_name")
         job = feed.options.job or (str(name) if name else feed.default_job)
         told = jobs.setdefault(job, _Job(feed, job))
         event = str(payload.get("event_type"))
         try:
-            ts = feed.in_order(feed.time_of_text(str(payload.get("timestamp") or entry.timestamp or ""), job), job)
+            ts = feed.in_order(feed.time_of_text(_stamp(entry), job), job)
         except NoTime as error:
             feed.refuse(str(error))
             continue
@@ -63,6 +63,14 @@ def read(feed: Feed) -> Iterator[Told]:
             yield from told.pen.over(told.terminated, "cancelled", message="job_terminated")
         elif not told.pen.ended:
             feed.flag("no_end", told.pen.job)
+
+
+def _stamp(entry: Entry) -> str:
+    return str(entry.payload.get("timestamp") or entry.timestamp or "")
+
+
+def _when(entry: Entry) -> str | None:
+    return _stamp(entry).replace("T", " ") or None
 
 
 def _event(job: _Job, event: str, ts: int, payload: dict[str, Any]) -> Iterator[Told]:

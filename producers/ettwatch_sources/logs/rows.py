@@ -29,8 +29,10 @@ def rows(feed: Feed, delimiter: str = ",") -> Iterator[dict[str, str]]:
         if not cells or not any(cell.strip() for cell in cells):
             continue
         if header is None:
-            header = [cell.strip().lstrip("\ufeff") for cell in cells]
+            header = [cell.strip() for cell in cells]
             continue
+        if cells == header:
+            continue  # files that were put together, each with its own
         if len(cells) != len(header):
             feed.refuse(f"the row has {len(cells)} cells, the header {len(header)}", texts.taken[0][0])
             texts.give_back()

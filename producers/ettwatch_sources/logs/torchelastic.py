@@ -13,10 +13,11 @@ from ettwatch_sources.causes import cause_of
 from ettwatch_sources.feed import Feed
 from ettwatch_sources.kinds import Kind
 from ettwatch_sources.pen import Pen
-from ettwatch_sources.times import NoTime, Zero, duration
+from ettwatch_sources.times import NoTime, Zero, duration, from_text
 from ettwatch_sources.told import Told
 
 _TIME: Final = re.compile(r"\d{4}[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:\s?(?:Z|UTC|[+-]\d\d:?\d\d))?")
+_NUMBER: Final = re.compile(r'"(?:timestamp|time|ts)"\s*:\s*(\d{10,15})')
 _STATUS: Final = "torchelastic.worker.status."
 _WRAPS: Final = ("time", "ts", "@timestamp", "asctime", "timestamp")
 
@@ -25,7 +26,7 @@ def read(feed: Feed) -> Iterator[Told]:
     """Read the events of one agent, or of several in one file."""
     pens: dict[str, Pen] = {}
     begun: dict[str, set[int]] = {}
-    for line in feed.lines():
+    for line in feed.lines_in_time(_when):
         at = line.text.find("{")
         if at < 0 or ("torchelastic" not in line.text and '"agent_restarts"' not in line.text):
             continue
@@ -51,6 +52,17 @@ def read(feed: Feed) -> Iterator[Told]:
     for pen in pens.values():
         if not pen.ended:
             feed.flag("no_end", pen.job)
+
+
+def _when(text: str) -> float | None:
+    number = _NUMBER.search(text)
+    if number:
+        return float(number[1]) * (1e6 if len(number[1]) < 12 else 1e3)
+    found = _TIME.search(text)
+    try:
+        return from_text(found[0], None).ts if found else None
+    except NoTime:
+        return None
 
 
 def _unwrapped(value: Any) -> tuple[dict[str, Any], dict[str, Any]]:

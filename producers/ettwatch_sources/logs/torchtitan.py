@@ -20,6 +20,7 @@ _LINE: Final = re.compile(
     r"(?:\[(?:rank|default|trainer)?(?P<rank>\d{1,9})\]:?\s*)?(?:\[titan\]\s*)?"
     r"(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[,.]\d{3,6}) - (?P<logger>[\w.]+) - (?P<level>[A-Z]+) - (?P<text>.*)"
 )
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[,.]\d{3,6}(?= - )")
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _STEP: Final = re.compile(r"step:\s*(\d{1,15})\s+(?:loss|grad)")
 _STARTS: Final = re.compile(r"Training starts at step (\d{1,15})\b")
@@ -52,7 +53,7 @@ def read(feed: Feed) -> Iterator[Told]:
     """Read one log: of one rank or of several, of one attempt or of several one after the other."""
     log = _Log(feed)
     ranks: set[int] = set()
-    for line in feed.lines():
+    for line in feed.lines_in_time(_when):
         text = _COLOUR.sub("", line.text)
         found = _LINE.search(text)
         if not found:
@@ -76,6 +77,11 @@ def read(feed: Feed) -> Iterator[Told]:
         yield from log.pen.job_over(log.last, "succeeded")
     elif not log.pen.ended:
         feed.flag("no_end", log.pen.job)
+
+
+def _when(text: str) -> str | None:
+    found = _TIME.search(text)
+    return found[0].replace(",", ".") if found else None
 
 
 def _tell(log: _Log, rank: int, ts: int, text: str) -> Iterator[Told]:

@@ -45,6 +45,7 @@ class RayPoller:
         self._pool = urllib3.PoolManager(retries=False)
         self._tracker = Tracker(self._address + _PATH)
         self._told: set[str] = set()
+        self.read = self.refused = 0
 
     def load(self, state: dict[str, Any]) -> None:
         """Go on from a cursor. Raises TypeError where it is none."""
@@ -59,7 +60,13 @@ class RayPoller:
         for job in self._jobs():
             # One that was seen waiting has started since; one that was never seen before may have long ago.
             waited = self._tracker.knows(_name(job))
-            for fact in facts_of(job, self._cluster, now if waited else None, self._unknown):
+            facts = list(facts_of(job, self._cluster, now if waited else None, self._unknown))
+            if not facts:
+                self.refused += 1
+                self._say(f"a job without an id or a start_time is refused: {str(job)[:200]}")
+                continue
+            self.read += 1
+            for fact in facts:
                 yield from self._tracker.apply(fact, now)
         yield from self._tracker.flush()
 

@@ -5,7 +5,9 @@ Requeues under one id need `sacct --duplicates`.
 """
 
 import re
+from collections import OrderedDict
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
 from ettwatch_sources.feed import Feed
@@ -18,25 +20,46 @@ from ettwatch_sources.times import NoTime, Zero
 from ettwatch_sources.told import Told
 
 _HEADER: Final = re.compile(r"^JobID(?:Raw)?\||\|JobID\|")
+_TABLE: Final = re.compile(r"\s*JobID(?:Raw)? .*\n[- ]+\r?\n")
+_HELD: Final = 20_000
+_NOTHING: Final = "No jobs in the system"
+"""What scontrol says where there are none."""
 
 
 def read(feed: Feed) -> Iterator[Told]:
-    """Read the records of a file."""
+    """Read the records of a file. Runs of one job may stand apart, in any order, up to 20,000 records."""
     ids = Ids()
-    group: list[Record] = []
+    groups: OrderedDict[tuple[str, str], list[Record]] = OrderedDict()
+    held = 0
     for record in records(feed):
-        if group and record.job_id != group[0].job_id:
-            yield from tell_group(feed, group, ids)
-            group = []
-        group.append(record)
-    yield from tell_group(feed, group, ids)
+        name = (record.cluster, record.job_id)
+        groups.setdefault(name, []).append(record)
+        groups.move_to_end(name)
+        held += 1
+        while held > _HELD:
+            _, oldest = groups.popitem(last=False)
+            held -= len(oldest)
+            yield from tell_group(feed, oldest, ids)
+    for group in groups.values():
+        yield from tell_group(feed, group, ids)
 
 
 def tell_group(feed: Feed, group: list[Record], ids: Ids) -> Iterator[Told]:
     """Yield the events of records of one id, in the order of their submission."""
-    ordered = sorted(group, key=lambda record: (record.submit is None, record.submit or 0, record.start or 0))
+    ordered = sorted(_newest(group), key=lambda record: (record.submit is None, record.submit or 0, record.start or 0))
     for index, record in enumerate(ordered):
         yield from tell(feed, record, ids, final=index == len(ordered) - 1)
+
+
+def _newest(group: list[Record]) -> list[Record]:
+    """Of each run what was asked last: outputs of several times may stand in one file."""
+    runs: dict[tuple[int | None, int | None], Record] = {}
+    for record in sorted(group, key=lambda record: record.line):
+        older = runs.get((record.submit, record.start))
+        if older is None or older.end is None or record.end is not None:
+            runs[record.submit, record.start] = record
+    begun = {submit for submit, start in runs if start is not None}
+    return [record for (submit, start), record in runs.items() if start is not None or submit not in begun]
 
 
 def clock_of(feed: Feed) -> Clock:
@@ -64,6 +87,8 @@ def records(feed: Feed) -> Iterator[Record]:
         first = next(source, None)
     if first is None:
         return
+    if first.text.strip() == _NOTHING:
+        return
     if first.text.lstrip().startswith("{"):
         yield from _json(feed, first, source)
     elif "JobId=" in first.text:
@@ -78,44 +103,59 @@ def _json(feed: Feed, first: Line, rest: Iterator[Line]) -> Iterator[Record]:
         try:
             if not isinstance(item.value, dict):
                 raise NoRecord("a member of jobs that is no object")
-            yield from _real(from_json(item.value, clock, item.line))
+            yield from _real(feed, from_json(item.value, clock, item.line))
         except (NoRecord, NoTime, TypeError, AttributeError) as error:
             feed.refuse(f"no record: {error}")
 
 
 def _oneliners(feed: Feed, first: Line, rest: Iterator[Line]) -> Iterator[Record]:
+    """Records of scontrol: each in a line, or in several of which all but the first are indented."""
     clock = clock_of(feed)
-    line: Line | None = first
-    while line is not None:
-        if line.text.strip():
+    held: list[Line] = []
+    for line in chain((first,), rest, (None,)):
+        if line is not None and (not line.text.strip() or (held and line.text[:1].isspace())):
+            held += [line] if line.text.strip() else []
+            continue
+        if held:
+            text, number = " ".join(one.text.strip() for one in held), held[0].number
             try:
-                yield from _real(from_oneliner(line.text, clock, line.number))
+                yield from _real(feed, from_oneliner(text, clock, number))
             except (NoRecord, NoTime) as error:
-                feed.refuse(f"no record: {error}")
-        line = next(rest, None)
+                if held[-1].cut:
+                    feed.flag("truncated")
+                feed.refuse(f"no record: {error}", number)
+        held = [] if line is None else [line]
 
 
-def _real(record: Record) -> Iterator[Record]:
-    """Drop times that are forecasts: the end of a job that runs, the start of one that waits."""
+def _real(feed: Feed, record: Record) -> Iterator[Record]:
+    """Drop times that are forecasts (the end of a job that runs, the start of one that waits) or cannot be."""
     word, state = state_of(record.state)
     if state is not None and state.outcome is None:
         record.end = None
         if word in {"PENDING", "RESV_DEL_HOLD"}:
             record.start = None
+    if record.start is not None and record.end is not None and record.end < record.start:
+        feed.refuse(f"job {record.job_id} ends before it starts: its end is not taken", record.line)
+        record.end = None
+    if all(time is None for time in (record.submit, record.eligible, record.start, record.end)):
+        feed.refuse(f"job {record.job_id} has no time", record.line)
+        return
     yield record
 
 
 def _cells(feed: Feed, first: Line, rest: Iterator[Line]) -> Iterator[Record]:
     clock = clock_of(feed)
-    header = [cell.strip() for cell in first.text.lstrip("\ufeff").split("|")]
+    header = [cell.strip() for cell in first.text.split("|")]
     if "JobID" not in header:
-        feed.refuse("the first line is no header with JobID; export without --noheader, with --parsable2")
+        feed.refuse("the first line is no header with JobID; export with --parsable2 and without --noheader")
         return
     last: Record | None = None
     for line in rest:
         if not line.text.strip():
             continue
         cells = _fitted(line.text.split("|"), header)
+        if cells is not None and [cell.strip() for cell in cells] == header:
+            continue  # files that were put together, each with its own
         if cells is None:
             if line.cut:
                 feed.flag("truncated")
@@ -131,10 +171,10 @@ def _cells(feed: Feed, first: Line, rest: Iterator[Line]) -> Iterator[Record]:
                 last.steps.add(record.state)
             continue
         if last is not None:
-            yield from _real(last)
+            yield from _real(feed, last)
         last = record
     if last is not None:
-        yield from _real(last)
+        yield from _real(feed, last)
 
 
 def _fitted(cells: list[str], header: list[str]) -> list[str] | None:
@@ -147,11 +187,13 @@ def _fitted(cells: list[str], header: list[str]) -> list[str] | None:
 
 
 def _is_it(head: str, name: str) -> bool:
-    first = head.lstrip("\ufeff \n").split("\n", 1)[0]
+    first = head.split("\n", 1)[0]
     if _HEADER.search(first) and "|State" in first:
         return True
-    if first.startswith("JobId=") and "JobState=" in first:
+    if first.startswith("JobId=") and "JobState=" in head:
         return True
+    if _TABLE.match(head):
+        return True  # to say how it should have been exported
     return head.lstrip().startswith("{") and '"slurm"' in head.lower() and ('"jobs"' in head or '"meta"' in head)
 
 

@@ -82,6 +82,7 @@ class SlurmPoller:
         self._say = say
         self._ids = Ids()
         self._fields: tuple[str, ...] = ()
+        self.read = self.refused = 0
 
     def load(self, state: dict[str, Any]) -> None:
         """Go on from a cursor. Raises TypeError and ValueError where it is none."""
@@ -99,12 +100,17 @@ class SlurmPoller:
         feed = Feed(self._via, [data], Options(cluster=self._cluster))
         groups: dict[str, list[Record]] = {}
         for record in records(feed):
+            self.read += 1
             if not self._partitions or record.partition in self._partitions:
                 groups.setdefault(f"{record.cluster}/{record.job_id}", []).append(record)
         for group in groups.values():
             yield from tell_group(feed, group, self._ids)
         for refusal in feed.doubts.refused:
             self._say(f"{self._via}: line {refusal.line}: {refusal.reason}")
+        refused = feed.doubts.refusals.total()
+        self.refused += refused
+        if refused > len(feed.doubts.refused):
+            self._say(f"{self._via}: {refused - len(feed.doubts.refused):,} more lines are refused")
         for word in feed.doubts.words:
             self._say(f"{self._via}: {word} is not known here; it is kept as it stands")
         # The next poll begins a little before this one: records reach the database late.

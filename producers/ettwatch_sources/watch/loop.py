@@ -17,6 +17,11 @@ class PollError(Exception):
 class Poller(Protocol):
     """Asks a scheduler what there is."""
 
+    read: int
+    """How many of its records could be read so far."""
+    refused: int
+    """How many could not, or gave an event that is refused."""
+
     def poll(self, now: int) -> Iterator[Told]:
         """Yield what is new at `now` (µs). Raises PollError."""
 
@@ -58,6 +63,7 @@ def follow(
                 try:
                     sink.write(line_of(told))
                 except Refused as error:
+                    poller.refused += 1
                     say(f"an event of {told.event.job!r} is refused: {error}")
                     continue
                 written += 1

@@ -71,10 +71,11 @@ class Tracker:
         self._jobs.pop(key, None)
         self._waiting.discard(key)
 
-    def is_open(self, key: str) -> bool:
-        """Tell whether an attempt of the job is open."""
+    def size(self, key: str, gpus: int) -> None:
+        """Take the GPUs of a job from elsewhere, where its scheduler does not say them."""
         job = self._jobs.get(key)
-        return job is not None and job.open
+        if job is not None and job.gpus is None:
+            job.gpus = gpus
 
     def apply(self, fact: Fact, now: int) -> Iterator[Told]:
         """Yield the events that a fact brings about."""
