@@ -57,7 +57,7 @@ class Group:
 
     def leave(self) -> None:
         """Part from the other ranks. Without it gloo's threads may abort the process as it exits."""
-        if self.world > 1:
+        if dist.is_initialized():
             dist.destroy_process_group()
 
     @property

@@ -4,10 +4,11 @@ import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ettwatch_app.remedies import Bench, rounds, variants, workload
+from ettwatch_app.remedies import Bench, Kept, NotKept, rounds, variants, workload
 from ettwatch_app.remedies.measure import Figures
 from ettwatch_app.remedies.running import RunFailed
 from ettwatch_schemas import COMPONENTS
@@ -106,9 +107,17 @@ GAINS: dict[str, dict[str, float]] = {
 }
 
 
+class Undrawn(Kept):
+    """Pictures take a second each."""
+
+    def draw(self, say: Callable[[str], None]) -> None:
+        say("drawn")
+
+
 def bench(tmp_path: Path, run: Callable[..., Figures], budget_s: float = 1e9) -> tuple[Bench, list[str]]:
     said: list[str] = []
-    made = Bench(workload(True), variants(), tmp_path / "runs", tmp_path / "out", budget_s, said.append, run=run)
+    kept = Undrawn(tmp_path / "out", workload(True), variants(), 3)
+    made = Bench(workload(True), kept, tmp_path / "runs", budget_s, said.append, run=run)
 
     def before(config: ReferenceConfig, *, job: str) -> None:
         Path(config.memory).mkdir(parents=True, exist_ok=True)
@@ -116,6 +125,10 @@ def bench(tmp_path: Path, run: Callable[..., Figures], budget_s: float = 1e9) ->
 
     made.before = before
     return made, said
+
+
+def written(tmp_path: Path) -> Any:
+    return json.loads((tmp_path / "out" / "remedies.json").read_text())
 
 
 def test_every_variant_is_run_interleaved_and_told_in_a_table(tmp_path: Path) -> None:
@@ -127,20 +140,24 @@ def test_every_variant_is_run_interleaved_and_told_in_a_table(tmp_path: Path) ->
 
     made, said = bench(tmp_path, run)
     assert made.go(rounds(committed_slowness(), no_slowness(), variants(), 3))
-    names = [variant.name for variant in variants()]
-    order = [config.out.name.partition("-")[0] for config in ran]
-    assert order[: 2 * len(names)] == [*names, *reversed(names)]
-    assert {name: order.count(name) for name in names} == dict.fromkeys(names, 6)
-    assert {config.open_s > 0 for config in ran} == {True, False}
+    names = ["baseline", "all", *(variant.name for variant in variants() if variant.name not in ("baseline", "all"))]
+    order = [config.out.name.partition("-")[0] for config in ran if config.open_s]
+    assert order == [*names, *reversed(names), *names]
+    assert [config.out.name for config in ran if not config.open_s] == [
+        *("baseline-bare-0", "all-bare-0", "all-bare-1", "baseline-bare-1", "baseline-bare-2", "all-bare-2")
+    ]
     # What a job remembers is there from the start, and for each variant by itself; the baseline has nothing.
     memories = {config.out.name.partition("-")[0]: config.memory for config in ran}
     assert memories["baseline"] == memories["tuned"] == memories["overlap"] == ""
     assert len({memories[name] for name in ("dynamic_shapes", "autotune", "compile_cache", "all")}) == 4
     assert [line.rpartition(" ")[2] for line in said if line.startswith("before all")] == ["False", "False"]
-    found = json.loads((tmp_path / "out" / "remedies.json").read_text())
+    found = written(tmp_path)
     tables = found["tables"]
     assert set(tables) == {"with injected slowness", "without injected slowness"}
     assert [row["remedy"] for row in tables["with injected slowness"]["rows"]] == [*REMEDIES, "all"]
+    assert {row["runs"] for row in tables["with injected slowness"]["rows"]} == {3}
+    assert [row["remedy"] for row in tables["without injected slowness"]["rows"]] == ["all"]
+    assert (found["left_out"], found["failures"]) == ([], [])
     aims = {aim["what"]: (aim["reached"], aim["met"]) for aim in tables["with injected slowness"]["aims"]}
     assert aims["communication in start-up, times less"] == (25.0, True)
     assert aims["compile on a warm restart, % less than cold"] == (90.0, True)
@@ -168,23 +185,74 @@ def test_a_run_that_fails_is_told_and_the_others_go_on(tmp_path: Path) -> None:
 
     made, said = bench(tmp_path, run)
     assert not made.go(rounds(committed_slowness(), no_slowness(), variants(), 1))
-    assert len(made.failures) == 2
+    assert written(tmp_path)["failures"] == ["overlap-slow-0 ended with exit code 1"]
     assert any("overlap-slow-0 failed" in line for line in said)
-    rows = json.loads((tmp_path / "out" / "remedies.json").read_text())["tables"]["with injected slowness"]["rows"]
+    rows = written(tmp_path)["tables"]["with injected slowness"]["rows"]
     assert "overlap" not in [row["remedy"] for row in rows]
     assert len(rows) == len(REMEDIES)
 
 
-def test_no_round_is_begun_that_would_not_end_in_time(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("minutes", "made_runs"), [(0.0, 13), (4.0, 24), (1e3, 39)])
+def test_no_run_is_begun_that_would_not_end_in_time(tmp_path: Path, minutes: float, made_runs: int) -> None:
+    """But those of the first round, which must be. What was left out is told."""
     now = [0.0]
 
     def run(config: ReferenceConfig, *, job: str) -> Figures:
         now[0] += 10
         return figures()
 
-    made, said = bench(tmp_path, run, budget_s=1.0)
+    made, said = bench(tmp_path, run, budget_s=minutes * 60)
     made.clock = lambda: now[0]
-    made.go(rounds(committed_slowness(), no_slowness(), variants(), 3))
-    bare = made.tables["without injected slowness"].runs
-    assert {len(runs) for runs in bare.values()} == {1}
-    assert any(line.startswith("no time for another round") for line in said)
+    assert made.go(rounds(committed_slowness(), no_slowness(), variants(), 3))
+    assert now[0] == 10 * made_runs
+    found = written(tmp_path)
+    assert len(found["left_out"]) == 39 - made_runs
+    assert {row["runs"] for row in found["tables"]["without injected slowness"]["rows"]} == {1 if made_runs < 39 else 3}
+    rows = found["tables"]["with injected slowness"]["rows"]
+    assert sum(row["runs"] for row in rows) + 2 * (13 <= made_runs < 24) <= made_runs
+    assert sum("no time for it" in line for line in said) == 39 - made_runs
+    assert ("There was no time for" in (tmp_path / "out" / "remedies.md").read_text()) == (made_runs < 39)
+
+
+def test_results_are_there_after_each_run_and_a_bench_goes_on_from_them(tmp_path: Path) -> None:
+    planned = rounds(committed_slowness(), no_slowness(), variants(), 2)
+    ran: list[str] = []
+
+    def run(config: ReferenceConfig, *, job: str) -> Figures:
+        if len(ran) == 15:
+            raise KeyboardInterrupt
+        ran.append(job)
+        return figures(tts_s=float(len(ran)))
+
+    made, _ = bench(tmp_path, run)
+    with pytest.raises(KeyboardInterrupt):
+        made.go(planned)
+
+    def later(config: ReferenceConfig, *, job: str) -> Figures:
+        ran.append(job)
+        return figures()
+
+    again, _ = bench(tmp_path, later)
+    assert again.kept.read((committed_slowness(), no_slowness())) == 15
+    assert again.go(planned)
+    assert len(ran) == len(set(ran)) == 2 * (len(variants()) + 2)
+    runs = written(tmp_path)["tables"]["with injected slowness"]["runs"]
+    assert runs["baseline"][0]["tts_s"] == 1.0
+    assert {len(found) for found in runs.values()} == {2}
+
+
+def test_results_of_something_else_are_not_gone_on_with(tmp_path: Path) -> None:
+    made, _ = bench(tmp_path, lambda config, *, job: figures())
+    both = (committed_slowness(), no_slowness())
+    assert made.kept.read(both) == 0
+    made.go(rounds(*both, variants(), 1))
+    with pytest.raises(NotKept, match="another workload"):
+        Kept(tmp_path / "out", workload(False), variants(), 3).read(both)
+    path = tmp_path / "slow.json"
+    path.write_text('{"open_s": {"value": 1, "unit": "s", "why": "shorter"}}')
+    with pytest.raises(NotKept, match="another slowness"):
+        Kept(tmp_path / "out", workload(True), variants(), 3).read((read_slowness(path), no_slowness()))
+    for text in ("{", "[]", '{"workload": {}}'):
+        (tmp_path / "out" / "remedies.json").write_text(text)
+        with pytest.raises(NotKept, match="remedies.json"):
+            Kept(tmp_path / "out", workload(True), variants(), 3).read(both)

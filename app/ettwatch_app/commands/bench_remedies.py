@@ -23,7 +23,11 @@ _QUICK_MINUTES = 10.0
 )
 @click.option("--repeats", type=click.IntRange(1, 20), help="Runs of each variant.  [default: 3, with --quick 1]")
 @click.option("--only", "names", multiple=True, help="Only this variant; may be repeated.")
-@click.option("--minutes", type=click.FloatRange(min=0), help="Begin no more rounds after.  [default: 45, --quick: 10]")
+@click.option(
+    "--minutes",
+    type=click.FloatRange(min=0),
+    help="Leave out later runs that would end after.  [default: 45, --quick: 10]",
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
@@ -31,6 +35,7 @@ _QUICK_MINUTES = 10.0
     show_default=True,
     help="Folder for remedies.json, remedies.md and the pictures.",
 )
+@click.option("--go-on", is_flag=True, help="Keep the runs that --out has, and make those that are missing.")
 @click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Another setting of the reference trainer.")
 @click.pass_context
 @ends_cleanly
@@ -42,6 +47,7 @@ def bench_remedies(
     names: tuple[str, ...],
     minutes: float | None,
     out: Path,
+    go_on: bool,
     changes: tuple[str, ...],
 ) -> None:
     """Measure what each remedy gives back.
@@ -54,7 +60,7 @@ def bench_remedies(
     """
     if importlib.util.find_spec("torch") is None:
         raise Refused("the bench trains with PyTorch, which is not installed: pip install 'ettwatch[trainer]'")
-    from ettwatch_app.remedies import Bench, rounds, variants, workload
+    from ettwatch_app.remedies import Bench, Kept, NotKept, rounds, variants, workload
     from ettwatch_trainer.reference import SlownessError, committed_slowness, no_slowness, read_slowness
 
     wanted = variants()
@@ -67,16 +73,22 @@ def bench_remedies(
     except SlownessError as error:
         raise Refused(str(error)) from None
     base = dataclasses.replace(workload(quick), **_settings(changes))  # type: ignore[arg-type]
-    planned = rounds(slow, no_slowness(), chosen, repeats or (1 if quick else 3))
+    count = repeats or (1 if quick else 3)
+    planned = rounds(slow, no_slowness(), chosen, count, quick=quick)
     budget = minutes if minutes is not None else (_QUICK_MINUTES if quick else _MINUTES)
+    kept = Kept(out, base, wanted, count)
     with tempfile.TemporaryDirectory(prefix="ettwatch-remedies-") as folder:
-        bench = Bench(base, chosen, Path(folder), out, budget * 60, lambda line: click.echo(line, err=True))
+        bench = Bench(base, kept, Path(folder), budget * 60, lambda line: click.echo(line, err=True))
         try:
+            if go_on:
+                click.echo(f"{kept.read((slow, no_slowness()))} runs were there", err=True)
             whole = bench.go(planned)
+        except NotKept as error:
+            raise Refused(f"--go-on: {error}; give another --out, or leave --go-on out") from None
         except OSError as error:
             raise Refused(f"cannot write the results: {error}") from None
-    click.echo(bench.text(), nl=False)
-    if not any(table.runs for table in bench.tables.values()):
+    click.echo(kept.text(), nl=False)
+    if not kept.any:
         raise Refused("no run succeeded")
     if not whole:
         ctx.exit(SOME_REJECTED)

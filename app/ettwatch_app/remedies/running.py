@@ -13,7 +13,7 @@ from ettwatch_app.demo.children import Children
 from ettwatch_app.remedies.measure import Figures, measure
 from ettwatch_trainer.reference import ReferenceConfig, job_command
 
-LONGEST_S = 600.0
+LONGEST_S = 400.0
 PUBLISHED_S = 120.0
 # What a shell under a scheduler or a launcher knows of another job.
 _FOREIGN = re.compile(r"ETTWATCH_|SLURM_|TORCHELASTIC_|(LOCAL_|GROUP_)?(RANK|WORLD_SIZE)$|MASTER_(ADDR|PORT)$")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 
 import ettwatch
-from ettwatch_trainer.reference.config import parse
+from ettwatch_trainer.reference.config import PROGRAM, parse
 
 
 def main() -> None:
@@ -21,7 +22,14 @@ def main() -> None:
         with recorder.phase("hardware_setup.binary_start"):
             from ettwatch_trainer.group import Group
             from ettwatch_trainer.reference.compiled import cache_folder
+            from ettwatch_trainer.reference.engine import NoEngine, settled
             from ettwatch_trainer.reference.job import run
+
+            try:
+                config = settled(config)
+            except NoEngine as error:
+                recorder.failed(error)
+                sys.exit(f"{PROGRAM}: {error}")
         group = Group.of(os.environ)
         folder = cache_folder(config, group)
         folder.mkdir(parents=True, exist_ok=True)

@@ -25,6 +25,7 @@ from ettwatch_trainer.remedies.shapes import Marks, ShapeWatch
 from ettwatch_trainer.remedies.startup import compile_ahead
 
 MARKS = "shapes.json"
+KERNELS = "kernels.json"
 BACKENDS = "ATEN,CPP,TRITON"
 
 
@@ -74,7 +75,7 @@ class Compiled:
         if config.dynamic_shapes:
             self._marks = Marks.load(config.knowledge / MARKS).marks
         if config.compile_cache:
-            known = {"model": config.model_name}
+            known = {"model": config.model_name, "engine": config.engine}
             self._cache = CompileCache(
                 config.compile_store,
                 CacheKey.of(model=dense, config=known),
@@ -122,12 +123,16 @@ class Compiled:
         compile_ahead(self._dense, (batch.dense, rows))
 
     def evaluation(self) -> None:
-        """Search kernels for the graph that scores held-out clicks, of which the weights are constants.
+        """Search kernels for the graph that scores held-out clicks, which rank 0 does; its weights are constants.
 
         A graph that trains has no kernels to choose from on a CPU.
         """
         config = self._config
-        if not (config.compile and config.tune and backend() == "inductor") or self._dense is None:
+        if (
+            self._group.rank != 0
+            or not (config.compile and config.tune and backend() == "inductor")
+            or self._dense is None
+        ):
             return
         frozen = copy.deepcopy(self._dense).eval()
         batch = synthetic(config, config.batch)
@@ -140,7 +145,7 @@ class Compiled:
         with torch.no_grad():
             if config.autotune:
                 config.knowledge.mkdir(parents=True, exist_ok=True)
-                memory = Memory.open(config.knowledge / f"kernels-{self._group.rank}.json", config.model_name)
+                memory = Memory.open(config.knowledge / KERNELS, config.model_name)
                 budget = Budget(config.tune_s, config.tune_kernels, BACKENDS)
                 tune(build, memory, budget=budget, freeze=True, recorder=self._recorder)
                 return

@@ -26,6 +26,8 @@ REMEDIES = (
 )
 """The switches, in the order of a job's life."""
 
+ENGINES = ("auto", "torchrec", "plain")
+
 
 class ReferenceConfigError(ValueError):
     """A setting has a value that cannot work. The text names the setting, the value and what to give."""
@@ -46,6 +48,9 @@ class ReferenceConfig:
     standalone_publish: Annotated[bool, About("remedy 7: publish in a process that outlives the job")] = True
     cheap_recovery: Annotated[bool, About("remedy 8: restart ranks in place, and adapt the checkpoint interval")] = True
 
+    engine: Annotated[
+        str, About("who shards the tables: torchrec, plain (torch alone), auto (torchrec if it is there)")
+    ] = "auto"
     out: Annotated[Path, About("folder for checkpoints, caches and published models")] = Path("ettwatch-reference")
     steps: Annotated[int, About("optimizer steps in all, over every attempt", 1)] = 200
     batch: Annotated[int, About("most samples that a rank takes in one step", 4)] = 512
@@ -93,6 +98,8 @@ class ReferenceConfig:
                 raise ReferenceConfigError(
                     f"{option_name(name)}: {value} cannot be; give a number of at least {about.least}"
                 )
+        if self.engine not in ENGINES:
+            raise ReferenceConfigError(f"--engine: there is no {self.engine!r}; give one of {', '.join(ENGINES)}")
         if self.kill_at_step > self.steps:
             raise ReferenceConfigError(
                 f"--kill-at-step: {self.kill_at_step} is after the last step; give --steps ({self.steps}) or less"

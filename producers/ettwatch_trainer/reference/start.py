@@ -57,6 +57,10 @@ class Steps:
         config, group = self.config, self.group
         tables = [Table(table_name(number), config.rows, config.dim) for number in range(config.tables)]
         with SlowCollectives(config.collective_ms):
+            if config.engine == "torchrec" and dist.is_initialized():
+                from ettwatch_trainer.reference.torchrec_plan import agree
+
+                agree()
             found = self._from_plan(tables) if config.communication else self._gathered(tables)
         owned: list[list[int]] = [[] for _ in range(group.world)]
         for number, table in enumerate(tables):
@@ -69,9 +73,13 @@ class Steps:
         return local_metadata(share_plan(mine, tables=tables), self.group.rank)
 
     def _gathered(self, tables: Sequence[Table]) -> dict[str, TableMetadata]:
-        plan: Plan = make_plan(tables, self.group.world)
+        plan = make_plan(tables, self.group.world)
         if not dist.is_initialized():
             return local_metadata(plan, self.group.rank)
+        if self.config.engine == "torchrec":
+            from ettwatch_trainer.reference.torchrec_plan import collective_places
+
+            plan = Plan(self.group.world, tuple(tables), tuple(collective_places(self.config)))
         return gathered_metadata(plan, self.group.rank)
 
     def dense(self) -> Dense:
