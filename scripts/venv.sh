@@ -100,7 +100,8 @@ check_space() {
 
 install() {
   local stamp=$VENV/.stamps/$1 state
-  state=$(cksum pyproject.toml constraints.txt scripts/torchrec.txt)
+  state=$(cksum pyproject.toml constraints.txt)
+  if [ "$1" = torchrec ]; then state=$(cksum scripts/torchrec.txt); fi
   if [ "$(cat "$stamp" 2>/dev/null)" = "$state" ]; then return; fi
   say "installing $about ($cost)"
   mkdir -p $VENV/.stamps $VENV/tmp

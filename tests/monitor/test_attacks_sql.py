@@ -48,6 +48,12 @@ REACHES: Final = (
     "SELECT * FROM merge('system', '.*')",
     "SELECT catboostEvaluate('/etc/passwd', 1)",
     "DESCRIBE TABLE system.users",
+    "SELECT hasColumnInTable('system', 'users', 'name')",
+    "SELECT fullHostName()",
+    "SELECT getOSKernelVersion()",
+    "SELECT logTrace('a line of mine')",
+    "SELECT aiGenerate('what is in the jobs?')",
+    "SELECT AITranslate('a', 'b')",
 )
 LIMITS: Final = (
     "SELECT 1 SETTINGS max_execution_time = 0",

@@ -1,6 +1,7 @@
 """Fleets for tests of advice: simulated, and taken apart from their events alone."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ettwatch_monitor.advice import Change, Fleet, Replays
@@ -49,3 +50,9 @@ def gain(before: Fleet, after: Fleet, changes: tuple[Change, ...]) -> Gain:
     predicted = sum(outcome.saved(i).held_gpu_h for i in range(len(outcome.cases)))
     held = [sum(case.summary.gpu_held_s for case in fleet.cases) / 3600 for fleet in (before, after)]
     return Gain(predicted, held[0] - held[1])
+
+
+def pooled(seeds: Iterable[int], before: Scenario, after: Scenario, changes: tuple[Change, ...]) -> Gain:
+    """The gains of several fleets added up: that of a single one may hang on whether a failure came before a save."""
+    gains = [gain(observed(seed, before), observed(seed, after), changes) for seed in seeds]
+    return Gain(sum(one.predicted for one in gains), sum(one.measured for one in gains))

@@ -46,7 +46,8 @@ class Up:
 
 @contextmanager
 def living(data: Path, *more: str) -> Iterator[Up]:
-    arguments = ["--data", str(data), "--log-format", "json", "--listen", "127.0.0.1:0", *more]
+    given = ["--data", str(data), "--log-format", "json", "--listen", "127.0.0.1:0", "--page", "off"]
+    arguments = [*given, *more]
     process = subprocess.Popen([*COMMAND, *arguments], stderr=subprocess.PIPE, text=True)
     try:
         yield Up(process)
@@ -230,6 +231,8 @@ def test_no_data_folder_is_told(tmp_path: Path) -> None:
         ("--listen", "0.0.0.0:8123", "is not loopback"),
         ("--listen", "127.0.0.1", "is no address"),
         ("--listen", "127.0.0.1:70000", "is no address"),
+        ("--page", "0.0.0.0:9467", "is not loopback"),
+        ("--page", "nowhere", "such as 127.0.0.1:9467"),
         ("--log-format", "xml", "'xml' is not one of"),
     ],
 )

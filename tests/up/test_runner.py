@@ -36,6 +36,14 @@ ENDED = (
 )
 
 
+def training(job: str) -> bytes:
+    return (
+        line("job_submitted", 0, job=job)
+        + line("attempt_started", 10, job=job, attempt=0)
+        + line("training_started", 20, job=job, attempt=0, position=0, report_every_s=300)
+    )
+
+
 def test_what_is_read_is_published_as_the_core_has_it(tmp_path: Path) -> None:
     with Bench(tmp_path) as bench:
         events = [event for n in range(8) for event in random_job(Random(n), f"job{n}")]
@@ -92,6 +100,34 @@ def test_a_backlog_makes_nobody_silent(tmp_path: Path) -> None:
         bench.go(200, step=0.5)
         assert bench.status("job") == "lost"
         assert len(bench.store.events) == 2_002
+
+
+def test_a_backlog_of_many_jobs_makes_nobody_silent_either(tmp_path: Path) -> None:
+    """A file of thirty jobs is copied in, one of which is known already: whose events are unread nobody knows."""
+    names = [f"job{n}" for n in range(30)]
+    clock = Clock(T0 + 60 * SECOND)
+    with Bench(tmp_path, clock=clock, limits=limits(chunk_bytes=8 * 1024, batch_events=20, commit_s=0.0)) as bench:
+        begins = b"".join(training(name) for name in names)
+        bench.put("rank0.jsonl", training("both"))
+        bench.go()
+        clock.us = T0 + 8 * HOUR
+        lives = b"".join(
+            line("progress", second, job=name, attempt=0, position=second)
+            for second in range(30, 8 * 3600, 300)
+            for name in [*names, "both"]
+        )
+        bench.put("copied.jsonl", begins + lives)
+        bench.store.published.clear()
+        for _ in range(400):
+            bench.go(0.5)
+            if bench.runner.totals.taken == (training("both") + begins + lives).count(b"\n"):
+                break
+        else:
+            raise AssertionError("not all was read")
+        assert {summary.status for summary in bench.store.published} <= {"pending", "starting", "training"}
+        assert len({summary.job for summary in bench.store.published}) == 31
+        bench.go(7 * 3600, step=60)
+        assert {summary.status for summary in bench.store.jobs.values()} == {"lost"}
 
 
 def test_closed_jobs_are_dropped_and_their_late_events_refused(tmp_path: Path) -> None:

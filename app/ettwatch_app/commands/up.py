@@ -13,6 +13,7 @@ from ettwatch_app.up.settings import (
     parse_interval,
     parse_lateness,
     parse_listen,
+    parse_page,
 )
 
 T = TypeVar("T")
@@ -43,6 +44,7 @@ def _parsed(parse: Callable[[str], T]) -> Callable[[click.Context, click.Paramet
 @_option("--data", type=click.Path(file_okay=False))
 @_option("--spool", type=click.Path(file_okay=False), multiple=True)
 @_option("--listen", default="127.0.0.1:8123", callback=_parsed(parse_listen), metavar="HOST:PORT")
+@_option("--page", default="127.0.0.1:9467", callback=_parsed(parse_page), metavar="HOST:PORT")
 @_option("--interval", default="5s", callback=_parsed(parse_interval), metavar="TIME")
 @_option("--lateness", default="6h", callback=_parsed(parse_lateness), metavar="TIME")
 @_option("--log-format", default="text", type=click.Choice(["text", "json"]))
@@ -54,13 +56,14 @@ def up(
     data: str | None,
     spool: tuple[str, ...],
     listen: tuple[str, int] | None,
+    page: tuple[str, int] | None,
     interval: int,
     lateness: int | None,
     log_format: Any,
     once: bool,
     stop_after: int | None,
 ) -> None:
-    """Follow the spool folders, fold the events, write ClickHouse and serve it, in one process.
+    """Follow the spool folders, fold the events, write ClickHouse, and serve it and the page, in one process.
 
     Times are written as 500ms, 5s, 10m, 6h or 7d. SIGTERM or Ctrl-C ends it in good order.
 
@@ -71,6 +74,7 @@ def up(
         data=folder.root,
         spools=datafolder.spools(folder, spool),
         listen=listen,
+        page=None if once else page,
         interval_us=interval,
         lateness_us=lateness,
         log_format=log_format,

@@ -85,8 +85,8 @@ class Committer:
         """Bytes of dead letters that wait for the next commit."""
         return self._letters.pending
 
-    def commit(self, behind: Container[str]) -> None:
-        """Publish what changed and make everything up to here durable.
+    def commit(self, clock: int, behind: Container[str]) -> None:
+        """Publish what changed, by the clock (µs) that counts for jobs, and make everything up to here durable.
 
         After a crash at any point in here, the next start reads again from the old places with the old fold states:
         the same rows are written once more, under the same keys, and the dead letters are cut back.
@@ -95,7 +95,7 @@ class Committer:
             GaveUp: It cannot be written, and the run is to end.
         """
         now_us = self._clock()
-        self._jobs.publish(now_us, behind)
+        self._jobs.publish(now_us, clock, behind)
         failpoint("published")
         self._insist("ClickHouse", self._writer.flush)
         failpoint("flushed")

@@ -41,6 +41,7 @@ class SpoolFile:
         self.notices: list[str] = []
         self.vanished = False
         self.last_job: str | None = None
+        self._reached = 0
         self.by_sdk = is_written_by_sdk(self.name)
         self._limits = limits
         self._packed = not self.name.endswith(".jsonl")
@@ -131,7 +132,8 @@ class SpoolFile:
         """Return the next message of the buffer and move the place behind it."""
         message = self.buffer.popleft()
         self.buffered -= len(message.raw)
-        self.last_job = message.job or self.last_job
+        if message.job is not None:
+            self.last_job, self._reached = message.job, message.high
         place = self.place
         place.offset, place.line = message.end, message.number
         if self._packed:
@@ -151,6 +153,11 @@ class SpoolFile:
                     lows[message.job] = message.low
             self._oldest = (self.place.offset, lows)
         return self._oldest[1]
+
+    @property
+    def front(self) -> int:
+        """Where in event time (µs) its unread events begin, as far as it is written in order; 0 if that is unknown."""
+        return min(self.oldest().values(), default=self._reached)
 
     @property
     def dirty(self) -> bool:

@@ -144,17 +144,21 @@ class Jobs:
 
     # Publishing
 
-    def publish(self, now_us: int, behind: Container[str] = ()) -> int:
+    def publish(self, now_us: int, clock: int, behind: Container[str] = ()) -> int:
         """Hand the jobs that had events to the writer, as they stand now; return how many.
 
         Args:
-            now_us: The clock.
+            now_us: The time.
+            clock: The clock that counts for jobs: earlier, where something is unread.
             behind: Jobs of which more events are at hand. Their clock is their newest event: they must not be called
                 silent or lost for what is only unread.
         """
         for name, job in self._unpublished.items():
             self._settle(job)
-            self._publish(job, now_us, clock=None if name in behind else now_us)
+            if name in behind or not clock:
+                self._publish(job, now_us, clock=None)
+            else:
+                self._publish(job, clock, clock=clock)
         count = len(self._unpublished)
         self._unpublished.clear()
         return count
@@ -163,7 +167,7 @@ class Jobs:
         """Publish the jobs that time alone changes, and drop those that are final; return how many were touched.
 
         Args:
-            now_us: The clock.
+            now_us: The clock that counts for jobs.
             behind: Jobs of which more events are at hand; they are put off.
             go_on: Asked before each job; what is left over stays due.
         """

@@ -135,9 +135,14 @@ class Runner:
 
     def _tick(self, limit_s: float = _TICK_S) -> None:
         until_s = self._monotonic() + limit_s
-        if self._jobs.tick(self._clock(), lambda: self._monotonic() < until_s, self._spool.jobs_behind()):
+        if self._jobs.tick(self._time(), lambda: self._monotonic() < until_s, self._spool.jobs_behind()):
             failpoint("ticked")
             self._dirty = True
+
+    def _time(self) -> int:
+        """The clock that counts for the jobs: it waits for what is unread, which may be anybody's."""
+        front = self._spool.front()
+        return self._clock() if front is None else min(self._clock(), front)
 
     def _full(self) -> bool:
         limits = self._limits
@@ -149,7 +154,7 @@ class Runner:
 
     def _commit(self) -> None:
         begun_s = self._monotonic()
-        self._committer.commit(self._spool.jobs_behind())
+        self._committer.commit(self._time(), self._spool.jobs_behind())
         self._dirty = False
         self._unwritten = 0
         self.totals.duplicates += self._committer.duplicates

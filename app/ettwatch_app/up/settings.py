@@ -33,6 +33,12 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         "Where to serve ClickHouse's HTTP protocol: HOST:PORT on loopback; port 0 picks a free one; `off` serves none.",
     ),
     Setting(
+        "--page",
+        "ETTWATCH_PAGE",
+        "127.0.0.1:9467",
+        "Where to serve the page of the monitor: HOST:PORT on loopback; port 0 picks a free one; `off` serves none.",
+    ),
+    Setting(
         "--interval",
         "ETTWATCH_INTERVAL",
         "5s",
@@ -106,6 +112,7 @@ class UpSettings:
         data: The data folder.
         spools: The folders to follow.
         listen: Host and port of the HTTP front; None for none.
+        page: Host and port of the page; None for none.
         interval_us: How often a running job is brought up to date without events.
         lateness_us: How far an event may be behind the newest of its job; None for no limit.
         log_format: Lines for people or for machines.
@@ -117,6 +124,7 @@ class UpSettings:
     data: Path
     spools: tuple[Path, ...]
     listen: tuple[str, int] | None = ("127.0.0.1", 8123)
+    page: tuple[str, int] | None = None
     interval_us: int = 5 * SECOND
     lateness_us: int | None = 6 * HOUR
     log_format: Literal["text", "json"] = "text"
@@ -151,15 +159,30 @@ def parse_listen(text: str) -> tuple[str, int] | None:
     Raises:
         ValueError: It is no address on this machine's loopback.
     """
+    return _address(
+        text,
+        "127.0.0.1:8123",
+        "the front asks for no password, so it serves 127.0.0.1 only: put a proxy with access control before it",
+    )
+
+
+def parse_page(text: str) -> tuple[str, int] | None:
+    """Return host and port of the page, as `parse_listen`. Raises ValueError."""
+    return _address(
+        text,
+        "127.0.0.1:9467",
+        "here the page asks nobody who they are, so it serves 127.0.0.1 only: "
+        "for others start `ettwatch monitor` with --tokens beside this",
+    )
+
+
+def _address(text: str, example: str, why: str) -> tuple[str, int] | None:
     if text.strip().lower() == "off":
         return None
     host, _, port = text.strip().rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
     if not port.isdecimal() or int(port) > 65_535:
-        raise ValueError(f"{text!r} is no address; write HOST:PORT such as 127.0.0.1:8123, or off")
+        raise ValueError(f"{text!r} is no address; write HOST:PORT such as {example}, or off")
     if host not in _LOOPBACK:
-        raise ValueError(
-            f"{host!r} is not loopback; the front asks for no password, so it serves 127.0.0.1 only: "
-            "put a proxy with access control before it"
-        )
+        raise ValueError(f"{host!r} is not loopback; {why}")
     return host, int(port)

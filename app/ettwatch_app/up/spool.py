@@ -170,6 +170,14 @@ class Spool:
         jobs |= {f.last_job for f in self._files.values() if f.last_job is not None and f.wants_reading(now_s)}
         return {job for job in jobs if job is not None}
 
+    def front(self) -> int | None:
+        """Return the time (µs) at which the earliest events begin that are at hand and unread, whosever they are.
+
+        None where all is read; 0 where nobody knows yet.
+        """
+        now_s = self._monotonic()
+        return min((f.front for f in self._files.values() if f.buffer or f.wants_reading(now_s)), default=None)
+
     @property
     def count(self) -> int:
         """How many files are there."""

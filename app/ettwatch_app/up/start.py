@@ -20,6 +20,7 @@ from ettwatch_app.up.assemble import build, patient_writer, real_clocks
 from ettwatch_app.up.commit import GaveUp
 from ettwatch_app.up.log import Log, named
 from ettwatch_app.up.owners import OwnersKeeper
+from ettwatch_app.up.page import serve_page
 from ettwatch_app.up.progress import Totals
 from ettwatch_app.up.settings import UpSettings
 from ettwatch_clickhouse import RollupKeeper, Rollups, Store, StoreError, migrate, open_embedded, serve
@@ -56,9 +57,16 @@ def run_up(settings: UpSettings) -> int:
             UpInfo(os.getpid(), url, datetime.now(UTC).isoformat(timespec="seconds"), tuple(map(str, settings.spools))),
         )
         stack.callback(datafolder.retract, folder)
+        page = serve_page(settings.page, store, log, stack)
         watched = ", ".join(map(str, settings.spools))
-        serving = f"ClickHouse at {url}" if url else "no HTTP"
-        log.say("started", f"data in {folder.root} · watching {watched} · {serving}", url=url, data=str(folder.root))
+        serving = (f"page at {page} · " if page else "") + (f"ClickHouse at {url}" if url else "no HTTP")
+        log.say(
+            "started",
+            f"data in {folder.root} · watching {watched} · {serving}",
+            url=url,
+            page=page,
+            data=str(folder.root),
+        )
         rollups = _rollups(settings, store, log, stack)
         try:
             runner.run()

@@ -13,6 +13,9 @@ _STEP: Final = 240_000_000
 _SLACK: Final = 15_000_000
 """So long after the last report a failure comes, on average (µs)."""
 
+_NOT_YET: Final = 1_000_000
+"""A save that was cut off would have taken so much longer at least (µs)."""
+
 
 class Rhythm(NamedTuple):
     """Pauses that come again and again: free running between them, and how long one takes (µs)."""
@@ -279,4 +282,18 @@ class Runner:
                 if place not in observed and place < len(ran.pauses) and ran.pauses[place][0] == SAVE:
                     apart = 0 if saves is None or rhythm is None else round((1 - saves.blocking) * rhythm.length)
                     ran.durables.append((ends[place] + usual + apart, self._position(told[place])))
+            self._finish_cut(ran, told, kept)
         ran.durables = sorted(each for each in ran.durables if each[0] <= limit)
+
+    def _finish_cut(self, ran: Ran, told: list[int], kept: dict[int, int]) -> None:
+        """The save within which the loop failed is safe where it now begins early enough to come to its end."""
+        loop, last = self._loop, len(self._loop.pauses) - 1
+        if self._stop is None or last < 0 or loop.pauses[last].stage != SAVE or loop.pauses[last].at < loop.free:
+            return
+        place, rhythm = kept.get(last), self._rhythms.get(SAVE)
+        if place is None or place >= len(ran.pauses) or any(durable.pause == last for durable in loop.durables):
+            return
+        needs = max(loop.pauses[last].length + _NOT_YET, 0 if rhythm is None else rhythm.length)
+        safe = ran.pauses[place][1] + round(needs * self._factors.get(SAVE, 1.0))
+        if safe <= ran.end:
+            ran.durables.append((safe, self._position(told[place])))

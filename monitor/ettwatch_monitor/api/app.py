@@ -1,11 +1,12 @@
 """The application: routes, errors as answers, and the guard around all of it."""
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from anyio import to_thread
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.gzip import GZipMiddleware
@@ -42,7 +43,7 @@ def make_app(
     *,
     version: str,
     static: Path = STATIC,
-) -> Callable[..., Any]:
+) -> Guard:
     """Return the application, for an ASGI server.
 
     Args:
@@ -59,10 +60,15 @@ def make_app(
     hub = Hub(desk, settings.every_s)
     backend = Backend(settings, desk, Access(settings), asker, hub, Audit(settings.audit), Assets(static), version)
 
+    async def ends() -> None:
+        await hub.close()
+        await to_thread.run_sync(asker.close)
+        await desk.close()
+
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
         yield
-        await hub.close()
+        await ends()
 
     app = FastAPI(
         title="ettwatch monitor",
@@ -81,7 +87,7 @@ def make_app(
     app.add_api_route("/{path:path}", page_answer, methods=["GET", "HEAD"], include_in_schema=False)
     app.add_middleware(GZipMiddleware, minimum_size=1_000, compresslevel=5)
     _tell_errors(app)
-    return Guard(app, settings)
+    return Guard(app, settings, ends=ends)
 
 
 def _tell_errors(app: FastAPI) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import threading
 import time
 from collections.abc import Callable, Hashable
 from typing import Any, Final, TypeVar, cast
@@ -36,6 +37,19 @@ class Failed(Exception):
         self.passing = passing
 
 
+class _Closable:
+    """A database that answers nothing any more once it is closed. What it was asked before is answered."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.closed = False
+
+    def __getattr__(self, name: str) -> Any:
+        if self.closed:
+            raise StoreUnavailable("the monitor ends")
+        return getattr(self._store, name)
+
+
 class Desk:
     """Asks the database, in threads.
 
@@ -45,10 +59,11 @@ class Desk:
     """
 
     def __init__(self, store: Store, limits: Limits) -> None:
-        self._store = store
+        self._store = _Closable(store)
         self._limits = limits
         self._limiter = CapacityLimiter(limits.at_once)
         self._waiting = 0
+        self._running: set[int] = set()
         self._kept: dict[Hashable, tuple[float, asyncio.Future[Any]]] = {}
 
     async def ask(self, key: Hashable | None, question: Callable[[Store], T], *, keep_s: float | None = None) -> T:
@@ -86,7 +101,7 @@ class Desk:
             raise Busy("too many questions wait for the database; try again in a moment")
         self._waiting += 1
         try:
-            return await to_thread.run_sync(question, self._store, limiter=self._limiter)
+            return await to_thread.run_sync(self._answered, question, limiter=self._limiter)
         except StoreUnavailable as error:
             _LOG.warning("%s", error)
             raise Failed("the database does not answer now; try again in a moment", passing=True) from None
@@ -95,6 +110,20 @@ class Desk:
             raise Failed("the database refused the question; the log of the monitor says why", passing=False) from None
         finally:
             self._waiting -= 1
+
+    def _answered(self, question: Callable[[Store], T]) -> T:
+        thread = threading.get_ident()
+        self._running.add(thread)
+        try:
+            return question(cast(Store, self._store))
+        finally:
+            self._running.discard(thread)
+
+    async def close(self) -> None:
+        """Let what is under way come to its end, without asking the database for more: it is about to be closed."""
+        self._store.closed = True
+        while self._running:  # who asked may be gone, their threads are not
+            await asyncio.sleep(0.02)
 
     def _forget(self, now: float) -> None:
         if len(self._kept) < _MOST_KEPT:

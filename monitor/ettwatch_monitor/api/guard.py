@@ -5,7 +5,7 @@ import contextlib
 import json
 import time
 from collections import OrderedDict
-from collections.abc import Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -51,14 +51,29 @@ class Guard:
         app: The other one.
         settings: The limits, and by which names the monitor is reached.
         monotonic: A clock in seconds.
+        ends: Ends the answers that would go on for ever.
     """
 
-    def __init__(self, app: App, settings: MonitorSettings, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        app: App,
+        settings: MonitorSettings,
+        monotonic: Callable[[], float] = time.monotonic,
+        ends: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         self._app = app
+        self._ends = ends
+        self._ending = False
         self._settings = settings
         self._limits = settings.limits
         self._monotonic = monotonic
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    async def end(self) -> None:
+        """Let the answers end that would go on for ever: the server is about to."""
+        self._ending = True
+        if self._ends is not None:
+            await self._ends()
 
     async def __call__(self, scope: Message, receive: App, send: App) -> None:
         """Answer a request, or have it answered."""
@@ -69,7 +84,7 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
             return
         headers = {bytes(name).lower(): bytes(value) for name, value in scope["headers"]}
-        answer = self._answer(send)
+        answer = _Answer(send, self._settings)
         refused = self._refused(scope, headers)
         if refused is not None:
             await _problem(answer, *refused)
@@ -85,8 +100,14 @@ class Guard:
             return
         if body is None:
             return  # the client is gone
-        with contextlib.suppress(_Gone):  # the server ends the connection, as the answer is not whole
-            await self._app(scope, _replayed(body, receive), answer)
+        try:
+            with contextlib.suppress(_Gone):  # the server ends the connection, as the answer is not whole
+                await self._app(scope, _replayed(body, receive), answer)
+        except asyncio.CancelledError:
+            if not self._ending:
+                raise
+            if not answer.begun:
+                await _problem(answer, 503, "the monitor ends")
 
     def _refused(self, scope: Message, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
         client = scope.get("client")
@@ -142,26 +163,32 @@ class Guard:
                 if not message.get("more_body"):
                     return bytes(body)
 
-    def _answer(self, send: App) -> App:
-        """Send with the headers of every answer; a client that accepts nothing is let go."""
 
-        async def sent(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                there = {bytes(name).lower() for name, _ in message.get("headers", ())}
-                more = {"cache-control": "no-store", **_HEADERS}
-                if self._settings.secure:
-                    more["strict-transport-security"] = "max-age=31536000"
-                message["headers"] = [
-                    *message.get("headers", ()),
-                    *((k.encode(), v.encode()) for k, v in more.items() if k.encode() not in there),
-                ]
-            try:
-                async with asyncio.timeout(self._limits.send_s):
-                    await send(message)
-            except TimeoutError:
-                raise _Gone from None
+class _Answer:
+    """Sends with the headers of every answer; a client that accepts nothing is let go."""
 
-        return sent
+    def __init__(self, send: App, settings: MonitorSettings) -> None:
+        self._send = send
+        self._settings = settings
+        self.begun = False
+
+    async def __call__(self, message: Message) -> None:
+        """Send a part of the answer. Raises _Gone."""
+        if message["type"] == "http.response.start":
+            self.begun = True
+            there = {bytes(name).lower() for name, _ in message.get("headers", ())}
+            more = {"cache-control": "no-store", **_HEADERS}
+            if self._settings.secure:
+                more["strict-transport-security"] = "max-age=31536000"
+            message["headers"] = [
+                *message.get("headers", ()),
+                *((k.encode(), v.encode()) for k, v in more.items() if k.encode() not in there),
+            ]
+        try:
+            async with asyncio.timeout(self._settings.limits.send_s):
+                await self._send(message)
+        except TimeoutError:
+            raise _Gone from None
 
 
 def _parts(scope: Message) -> list[str]:

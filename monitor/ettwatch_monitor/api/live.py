@@ -45,6 +45,7 @@ class Hub:
         self._every_s = every_s
         self._news = asyncio.Condition()
         self._task: asyncio.Task[None] | None = None
+        self._ended = False
         self._mark: Mark | None = None
         self._changed = 0
         self._number = 0
@@ -54,15 +55,15 @@ class Hub:
         self.viewers = 0
 
     async def events(self) -> AsyncGenerator[bytes, None]:
-        """Yield what a viewer is sent, as server-sent events, for ever."""
+        """Yield what a viewer is sent, as server-sent events, until `close`."""
         self.viewers += 1
         try:
-            if self._task is None or self._task.done():
+            if not self._ended and (self._task is None or self._task.done()):
                 self._task = asyncio.create_task(self._look())
             sent = -1
             if self.latest is None:
                 yield b": wait\n\n"  # the answer begins at once
-            while True:
+            while not self._ended:
                 if self._number != sent and self._bytes:
                     sent = self._number
                     yield self._bytes
@@ -76,7 +77,10 @@ class Hub:
             self.viewers -= 1
 
     async def close(self) -> None:
-        """Stop looking."""
+        """Stop looking, and send the viewers nothing more: their answers end."""
+        self._ended = True
+        async with self._news:
+            self._news.notify_all()
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

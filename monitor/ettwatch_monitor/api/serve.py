@@ -4,11 +4,12 @@ import contextlib
 import logging
 import socket
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 import uvicorn
 
+from ettwatch_monitor.api.guard import Guard
 from ettwatch_monitor.api.patient import patient
 from ettwatch_monitor.api.settings import Limits
 
@@ -16,7 +17,8 @@ __all__ = ["ListenError", "beside", "listen", "server_for"]
 
 _BACKLOG: Final = 512
 _HEAD_BYTES: Final = 16 << 10
-_END_S: Final = 10.0
+_END_S: Final = 5.0
+"""Time to end beyond that of the longest query."""
 
 
 class ListenError(Exception):
@@ -42,7 +44,19 @@ def listen(host: str, port: int) -> socket.socket:
     return made
 
 
-def server_for(app: Callable[..., Any], limits: Limits) -> uvicorn.Server:
+class _Server(uvicorn.Server):
+    """Has the application end its endless answers first: what has to be cut off is told as a fault."""
+
+    def __init__(self, config: uvicorn.Config, app: Guard) -> None:
+        super().__init__(config)
+        self._app = app
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self._app.end()
+        await super().shutdown(sockets)
+
+
+def server_for(app: Guard, limits: Limits) -> uvicorn.Server:
     """Return a server; `run(sockets=[...])` serves until SIGTERM, SIGINT, or `should_exit` is set."""
     config = uvicorn.Config(
         app,
@@ -61,11 +75,11 @@ def server_for(app: Callable[..., Any], limits: Limits) -> uvicorn.Server:
         timeout_graceful_shutdown=2,
         h11_max_incomplete_event_size=_HEAD_BYTES,
     )
-    return uvicorn.Server(config)
+    return _Server(config, app)
 
 
 @contextlib.contextmanager
-def beside(app: Callable[..., Any], at: socket.socket, limits: Limits) -> Iterator[None]:
+def beside(app: Guard, at: socket.socket, limits: Limits) -> Iterator[None]:
     """Serve in a thread for as long as the block lasts, beside whatever else the process does.
 
     Args:
@@ -80,5 +94,5 @@ def beside(app: Callable[..., Any], at: socket.socket, limits: Limits) -> Iterat
         yield
     finally:
         server.should_exit = True
-        thread.join(_END_S)
+        thread.join(limits.sql_s + _END_S)  # before that the database must not be closed
         at.close()

@@ -1,10 +1,12 @@
 """The SQL view: any question, and nothing but questions. The engine holds the limits; the text is looked at before."""
 
+import contextlib
 import json
 import math
 import re
 import threading
 import time
+import uuid
 from typing import Any, Final, Protocol
 from urllib.parse import urlencode
 
@@ -35,10 +37,18 @@ _CALLS: Final = frozenset(
         "tcpport",
     }
     | {"getserverport", "filesystemavailable", "filesystemcapacity", "filesystemunreserved", "sleep", "sleepeachrow"}
+    | {"fullhostname", "getoskernelversion", "hascolumnintable", "logtrace", "showcertificate"}
+    # Those that ask a model have the text go to another machine.
+    | {
+        f"ai{what}"
+        for what in ("classify", "embed", "extract", "filter", "generate", "redact", "similarity", "translate")
+    }
     | {"shownotifications", "getsetting", "currentprofiles", "enabledprofiles", "defaultprofiles", "uptime"}
 )
 _WHOLE: Final = re.compile(r"(Nullable\()?(LowCardinality\()?(Nullable\()?U?Int(8|16|32|64)\)*")
 _SAFE: Final = 1 << 53
+_ROOMS: Final = 2
+"""Queries that the embedded engine answers at one time."""
 _MOST_BYTES: Final = 32 << 20
 
 
@@ -51,6 +61,9 @@ class Asker(Protocol):
 
     def ask(self, query: str) -> SqlAnswer:
         """Return its answer. Raises SqlRefused."""
+
+    def close(self) -> None:
+        """End what is under way, and ask nothing more: the database is about to be closed."""
 
 
 def refuse(query: str, fence: Fence) -> str:
@@ -104,7 +117,9 @@ class EmbeddedAsker:
         self._store = store
         self._limits = limits
         self._fence = fence_of(store)
-        self._rooms = threading.BoundedSemaphore(2)
+        self._rooms = threading.BoundedSemaphore(_ROOMS)
+        self._mark = str(uuid.uuid4())
+        self._closed = False
 
     def ask(self, query: str) -> SqlAnswer:
         """Return the answer to a query. Raises SqlRefused."""
@@ -112,11 +127,13 @@ class EmbeddedAsker:
         if not self._rooms.acquire(timeout=1):
             raise SqlRefused("other queries are under way; try again in a moment")
         try:
+            if self._closed:
+                raise SqlRefused("the monitor ends")
             handle = self._store.handle()
             try:
                 began = time.monotonic()
                 handle.query("USE ettwatch", "Null")
-                limits = {**_limits(self._limits), "readonly": "1"}
+                limits = {**_limits(self._limits), "log_comment": self._mark, "readonly": "1"}
                 handle.query("SET " + ", ".join(f"{name} = '{value}'" for name, value in limits.items()), "Null")
                 body = handle.query(text, "JSONCompact").bytes() or b""
                 return _answer(body, self._limits.sql_rows, time.monotonic() - began)
@@ -128,6 +145,21 @@ class EmbeddedAsker:
             raise SqlRefused(_told(str(error))) from None
         finally:
             self._rooms.release()
+
+    def close(self) -> None:
+        """End what is under way. An engine that is closed under a query takes the process with it."""
+        if self._closed:
+            return
+        self._closed = True
+        with contextlib.suppress(Exception):  # the time limit of the queries remains
+            handle = self._store.handle()
+            try:
+                handle.query(f"KILL QUERY WHERE Settings['log_comment'] = '{self._mark}' ASYNC", "Null")
+            finally:
+                handle.close()
+        until = time.monotonic() + self._limits.sql_s
+        for _ in range(_ROOMS):  # never given back
+            self._rooms.acquire(timeout=max(0.0, until - time.monotonic()))
 
 
 class ServerAsker:
@@ -176,6 +208,10 @@ class ServerAsker:
         if len(body) > _MOST_BYTES:
             raise SqlRefused("the answer is too large; ask for fewer rows or columns")
         return _answer(body, self._limits.sql_rows, time.monotonic() - began)
+
+    def close(self) -> None:
+        """Let go of the connections; the server ends what nobody waits for."""
+        self._pool.clear()
 
 
 def asker_for(store: Store, address: Address | None, limits: Limits) -> Asker:

@@ -14,7 +14,7 @@ from ettwatch_monitor.queries.rows import by_component, hours
 from ettwatch_monitor.queries.scope import DIMENSIONS, Scope
 from ettwatch_monitor.queries.span import Span
 
-__all__ = ["EMPTY", "fleet", "groups_of", "made_until", "team_view", "window_of"]
+__all__ = ["EMPTY", "comparable", "fleet", "groups_of", "made_until", "team_view", "window_of"]
 
 EMPTY = Figures(
     ett_pct=None,
@@ -46,6 +46,13 @@ EMPTY = Figures(
 """The figures of nothing."""
 
 _MOST_GROUPS = 500
+_COMPARABLE = 0.1
+"""With less of the hours of now, what was before is its first or last rest: a difference would be news of nothing."""
+
+
+def comparable(now: float, before: float) -> bool:
+    """Tell whether so many GPU-hours of before are worth a comparison with those of now."""
+    return before > 0 and before >= _COMPARABLE * now
 
 
 def window_of(span: Span) -> Window:
@@ -57,10 +64,10 @@ def fleet(store: Store, owners: Owners, span: Span, scope: Scope, by: str) -> Fl
     """Return the fleet, or what of it is in a scope; `by` is a dimension or `owner`. Raises StoreError."""
     dimension = by if by in DIMENSIONS else None
     total, groups = sums(store, span, scope, dimension)
-    before, groups_before = _before(store, span, scope, dimension)
+    before, groups_before = _before(store, total, span, scope, dimension)
     counts = count_jobs(store, Wanted(scope, span), dimension)
     if by == "owner":
-        earlier = losses(store, owners, span.before, scope) if span.before is not None else []
+        earlier = losses(store, owners, span.before, scope) if before is not None and span.before else []
         parts = _owners(losses(store, owners, span, scope), earlier)
     else:
         parts = groups_of(groups, groups_before, counts)
@@ -86,8 +93,8 @@ def team_view(store: Store, owners: Owners, span: Span, team: str) -> TeamView |
         return None
     total, models = sums(store, span, scope, "model")
     _, clusters = sums(store, span, scope, "cluster")
-    before, models_before = _before(store, span, scope, "model")
-    _, clusters_before = _before(store, span, scope, "cluster")
+    before, models_before = _before(store, total, span, scope, "model")
+    _, clusters_before = _before(store, total, span, scope, "cluster")
     wanted = Wanted(scope, span)
     counts = count_jobs(store, wanted, "model")
     statuses = _statuses(counts)
@@ -126,8 +133,16 @@ def made_until(store: Store) -> int | None:
     return (cast(int, hour) + 3_600) * 1_000_000 if hour else None
 
 
-def _before(store: Store, span: Span, scope: Scope, by: str | None) -> tuple[Sums | None, dict[str, Sums]]:
-    return sums(store, span.before, scope, by, stages=False) if span.before is not None else (None, {})
+def _before(
+    store: Store, now: Sums | None, span: Span, scope: Scope, by: str | None
+) -> tuple[Sums | None, dict[str, Sums]]:
+    if span.before is None:
+        return None, {}
+    before, groups = sums(store, span.before, scope, by, stages=False)
+    hours_now = now.figures.total_gpu_h if now is not None else 0.0
+    if before is None or not comparable(hours_now, before.figures.total_gpu_h):
+        return None, {}
+    return before, groups
 
 
 def _counted(told: Sums | None, jobs: int) -> Figures:

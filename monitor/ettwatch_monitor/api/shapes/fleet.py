@@ -75,7 +75,9 @@ class Fleet(Shape):
 
     window: Window
     total: Figures
-    before: Figures | None = Field(description="the window before, of equal length; null where nothing was")
+    before: Figures | None = Field(
+        description="the window before, of equal length; null where less than a tenth of the GPU-hours were"
+    )
     components: dict[str, float] = Field(description="GPU-hours by component; effective_training is one")
     stages: list[StageLoss] = Field(description="without effective_training")
     by: str = Field(description="team, model, cluster or owner")

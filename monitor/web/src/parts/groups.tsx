@@ -42,10 +42,10 @@ export function Groups(props: { kind: string; groups: Group[]; label: string; mo
             : props.kind === "team" || owner ? <a href={hrefOf(props.kind, NOBODY)}>none named</a> : <span class="hint">none named</span>),
         },
         { name: "lost", head: <Term of="lost GPU-hours">lost GPU-h</Term>, number: true, cell: (row) => amount(row.lost_gpu_h) },
-        {
+        ...(rows.some((row) => row.before_lost_gpu_h !== null) ? [{
           name: "before", head: "against before", number: true,
-          cell: (row) => (row.before_lost_gpu_h === null ? "–" : signed(row.lost_gpu_h - row.before_lost_gpu_h, amount)),
-        },
+          cell: (row: Group) => (row.before_lost_gpu_h === null ? "–" : signed(row.lost_gpu_h - row.before_lost_gpu_h, amount)),
+        }] : []),
         { name: "bar", head: "made up of", cell: (row) => <Stack parts={row.components} of={largest} text={amount} label={`${row.key ?? "none named"}, lost GPU-hours`} /> },
         {
           name: "worst", head: "mostly to",
