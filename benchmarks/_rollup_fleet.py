@@ -1,10 +1,8 @@
 """A fleet of any size, made by SQL inside the engine: jobs, attempts, hours with their segments, phases, corrections.
 
-Thirteen weeks; 12 teams with 8 models each,
-    every model on two of six clusters; jobs of 8 to 256 GPUs whose lengths are
+Thirteen weeks; 12 teams with 8 models each, every model on two of six clusters; jobs of 8 to 256 GPUs whose lengths are
 spread exponentially around 18 hours; a new attempt every 12 hours. An hour of training has 19 gaps of data stall and
-effective time and 4 saves; the first hour of an attempt begins with nine stages of start-up,
-    the last one of a job ends
+effective time and 4 saves; the first hour of an attempt begins with nine stages of start-up, the last one of a job ends
 with publishing. Everything is drawn from hashes of numbers, so that a fleet of one size is always the same.
 """
 
@@ -21,7 +19,7 @@ HOURS: Final = 13 * 7 * 24
 
 _JOBS_AT_ONCE: Final = 4_000
 
-_JOBS: Final = f"""
+_JOBS: Final = """
 SELECT
     number AS n, concat('job-', leftPad(toString(n), 8, '0')) AS job,
     cityHash64(n, 'team') % 12 AS t, concat('team-', toString(t)) AS team,
@@ -29,11 +27,11 @@ SELECT
     concat('c', toString((cityHash64(model) + cityHash64(n, 'cluster') % 2) % 6)) AS cluster,
     toUInt32(exp2(3 + cityHash64(n, 'gpus') % 6)) AS gpus,
     toUInt32(least(400, 1 + floor(-18 * log((cityHash64(n, 'length') % 999983 + 1) / 999984)))) AS hours,
-    {BEGIN} + 3600 * (cityHash64(n, 'begin') % {HOURS}) AS begin,
+    {origin} + 3600 * (cityHash64(n, 'begin') % {hours}) AS begin,
     toUInt32(ceil(hours / 12)) AS attempts,
     120 + cityHash64(n, 'queue') % 480 AS queue_s, 300 + toUInt32(exp(3 + 3 * (cityHash64(n,
         'tts') % 9973) / 9973)) AS start_s
-FROM numbers({{first}}, {{count}})
+FROM numbers({first}, {count})
 """
 
 _STARTUP: Final = (
@@ -61,7 +59,7 @@ SELECT
         k % 12 = 0 ? arrayPushFront([{_NAMES}], 'scheduling.queue_wait') : [],
         arrayFlatten(arrayMap(
             i -> i % 5 = 4 ? ['wasted_training.data_stall', 'effective_training', 'wasted_training.checkpoint_save']
-                : ['wasted_training.data_stall', 'effective_training'], range(19))),
+                : ['wasted_training.data_stall', 'effective_training'], range({{gaps}}))),
         k = hours - 1 ? ['shutdown.model_publish', 'shutdown'] : []
     ) AS stage,
     arrayMap(e -> toUInt32(intDiv(e * 3600000000, total)), arrayPushFront(arrayPopBack(ends), 0)) AS start_us,
@@ -78,7 +76,7 @@ FROM (
                 i -> i % 5 = 4 ? [cityHash64(n, k, i, {{round}}) % 9000 + 100, 150000 + cityHash64(n, k, i,
                     1) % 20000, 2000 + cityHash64(n, k, i, 2) % 6000]
                     : [cityHash64(n, k, i, {{round}}) % 9000 + 100, 150000 + cityHash64(n, k, i, 1) % 20000],
-                        range(19))),
+                        range({{gaps}}))),
             k = hours - 1 ? [toUInt64(600000), toUInt64(20000)] : []
         ) AS weights,
         arrayMap(x -> toUInt64(x), arrayCumSum(weights)) AS ends, ends[-1] AS total
@@ -115,7 +113,7 @@ INSERT INTO jobs_log (job, version, written, rules_version, team, model, cluster
         gpu_e2e_s, gpu_held_s)
 SELECT
     job, 1, begin * 1000000, '1', team, model, cluster,
-        begin + 3600 * hours > {BEGIN + 3600 * HOURS} ? 'training' : 'succeeded',
+        begin + 3600 * hours > {{over}} ? 'training' : 'succeeded',
     attempts, gpus, fromUnixTimestamp64Micro(toInt64(begin) * 1000000, 'UTC'),
     fromUnixTimestamp64Micro(toInt64(begin + 3600 * hours) * 1000000, 'UTC'), 3600000000 * hours, 3000000000 * hours,
     250 / 3, toInt64(start_s) * 1000000, 0, attempts - 1, attempts - 1, 0, 0, 3000 * hours * gpus,
@@ -156,16 +154,21 @@ OWNERS: Final = (
 """Stage, cluster, model, system, team, contact."""
 
 
-def fill(store: Store, segments: int) -> None:
-    """Fill the tables until there are so many segments.
+def fill(store: Store, segments: int, *, jobs: int = 0, begin: int = BEGIN, hours: int = HOURS, gaps: int = 19) -> None:
+    """Fill the tables until there are so many segments, and jobs.
 
     Args:
         store: With all migrations applied, and nothing in them.
         segments: How many there have to be at least; some of their hours are told twice or three times.
+        jobs: How many there have to be at least.
+        begin: When the first ones begin (s since the Unix epoch).
+        hours: Within how many hours they begin.
+        gaps: Gaps of data stall in an hour of training.
     """
     first, found = 0, 0
-    while found < segments:
-        part = {"first": first, "count": _JOBS_AT_ONCE}
+    span = {"origin": begin, "hours": hours, "over": begin + 3600 * hours, "gaps": gaps}
+    while found < segments or first < jobs:
+        part = {"first": first, "count": _JOBS_AT_ONCE} | span
         # What was told first, then corrections: of one hour in twelve, and of one in a hundred once more.
         for round_, which in ((0, "1"), (1, "cityHash64(n, k) % 12 = 0"), (2, "cityHash64(n, k) % 96 = 0")):
             store.command(_CELLS.format(**part, round=round_, which=which))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from _common import save
+from _detection_bound import bound
 from _detection_fleet import TEAMS
 from _detection_runs import THRESHOLDS, Quiet, Trial, quiet, trial
 from ettwatch_monitor.alerts.detect import FLEET
@@ -38,7 +39,8 @@ def main(seeds: int) -> None:
         for effect in effects:
             numbers = range(TEAMS) if effect == ASKED[metric] else range(0, TEAMS, 3)
             trials = [trial(run, number, metric, effect) for run in runs for number in numbers]
-            print(f"{metric} x{effect}: {sorted(one.delay or 10**6 for one in trials)}", file=sys.stderr, flush=True)
+            delays = sorted(10**6 if one.delay is None else one.delay for one in trials)
+            print(f"{metric} x{effect}: {delays}", file=sys.stderr, flush=True)
             for way in ("ettwatch", *OTHERS):
                 rows[f"{metric} x{effect} {way}"] = row = summed(way, metric, trials, runs, quarters)
                 table.append((metric, effect, way, row))
@@ -54,11 +56,14 @@ def main(seeds: int) -> None:
         },
         "false alerts with nothing injected, per team and quarter": false,
         "by effect": rows,
+        "failures x2, the best test of a rate that is known": [
+            bound(threshold, np.random.default_rng(1))._asdict() for threshold in (4.5, 5.0, 5.5, 6.0)
+        ],
         "cost": {"CPU seconds": time.process_time() - begin},
     }
     limits = {
         "TTS +20 % within 100 starts, 95 %": asked["tts"]["found within"] >= 0.95,
-        "failures x2 within 40, in most cases": asked["nof"]["delay median"] <= 40,
+        "failures x2 within 40, in nine of ten cases": asked["nof"]["found within"] >= 0.9,
         "at most one false alert a team and quarter": team_false <= 1,
     }
     save("detection", results, limits)

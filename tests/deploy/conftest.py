@@ -164,17 +164,30 @@ def compose() -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def registered() -> dict[str, tuple[str, ...]]:
     """Every metric that the workers and the sink have, as Prometheus sees its samples, with its labels."""
-    from prometheus_client import Counter, Histogram, ProcessCollector
-
     from ettwatch_clickhouse.metrics import SinkMetrics
     from ettwatch_faust.metrics import Metrics
 
+    return samples_of(Metrics().registry, SinkMetrics().registry)
+
+
+@pytest.fixture(scope="session")
+def watched(registered: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """The same, and what the windows and the alerts have."""
+    from ettwatch_faust.windows.metrics import WindowsMetrics
+    from ettwatch_monitor.alerts.watch.figures import AlertFigures
+
+    return registered | samples_of(WindowsMetrics().registry, AlertFigures().registry)
+
+
+def samples_of(*registries: Any) -> dict[str, tuple[str, ...]]:
+    from prometheus_client import Counter, Histogram, ProcessCollector
+
     found: dict[str, tuple[str, ...]] = {}
-    for registry in (Metrics().registry, SinkMetrics().registry):
+    for registry in registries:
         for metric in {*registry._collector_to_names}:
             if isinstance(metric, ProcessCollector):
                 continue  # process_resident_memory_bytes and the like, which Prometheus documents
-            name, labels = metric._name, tuple(metric._labelnames)  # type: ignore[attr-defined]
+            name, labels = metric._name, tuple(metric._labelnames)
             if isinstance(metric, Counter):
                 found[f"{name}_total"] = labels
             elif isinstance(metric, Histogram):

@@ -231,13 +231,42 @@ def test_worker_and_sink_are_asked_whether_they_live_and_are_ready(
 ) -> None:
     for name, _, spec in pods(rendered[values]):
         (container,) = spec["containers"]
-        if name.endswith(("worker", "sink", "windows")):
+        if name.endswith(("worker", "sink", "windows", "alerts")):
             assert container["livenessProbe"]["httpGet"]["path"] == "/healthz"
             assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
             web = {v["name"]: v.get("value") for v in container["env"]}["ETTWATCH_WEB"]
             assert web == f"0.0.0.0:{container['ports'][0]['containerPort']}"
         else:
             assert spec["restartPolicy"] == "Never"
+
+
+def test_one_process_looks_for_regressions_with_a_volume_and_the_secrets_that_its_rules_name(
+    rendered: dict[str, list[dict[str, Any]]],
+) -> None:
+    assert not [each for each in rendered["small"] if each["metadata"]["name"].endswith("alerts")]
+    alerts = named(rendered["alerts"], "StatefulSet", "alerts")["spec"]
+    assert alerts["replicas"] == 1
+    spec = alerts["template"]["spec"]
+    (container,) = spec["containers"]
+    told = {v["name"]: v.get("value") for v in container["env"]}
+    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    secrets = {v["name"]: v["secret"]["secretName"] for v in spec["volumes"] if "secret" in v}
+    assert mounts[alerts["volumeClaimTemplates"][0]["metadata"]["name"]] == told["ETTWATCH_ALERT_STATE"]
+    assert told["ETTWATCH_ALERT_RULES"] == f"{mounts['rules']}/rules.yaml"
+    assert told["ETTWATCH_OWNERS"] == f"{mounts['owners']}/owners.yaml"
+    assert told["ETTWATCH_CLICKHOUSE"] == "http://alerts@clickhouse:8123/ettwatch"
+    assert {secrets[name]: mounts[name] for name in secrets if mounts[name].startswith("/etc/ettwatch/secrets/")} == {
+        name: f"/etc/ettwatch/secrets/{name}" for name in ("chat", "pager.example")
+    }
+    assert not [
+        e for e in rendered["alerts"] if e["kind"] == "ScaledObject" and e["metadata"]["name"].endswith("alerts")
+    ]
+    (policy,) = [
+        e["spec"]
+        for e in rendered["alerts"]
+        if e["kind"] == "NetworkPolicy" and e["metadata"]["name"].endswith("alerts")
+    ]
+    assert {port["port"] for rule in policy["egress"] for port in rule["ports"]} == {53, 8123, 9092, 9093}
 
 
 def test_the_windows_read_the_ownership_file_of_a_config_map(render: Render) -> None:
@@ -334,6 +363,15 @@ def test_jobs_run_before_an_install_in_the_right_order(rendered: dict[str, list[
             assert each["spec"]["template"]["spec"]["serviceAccountName"] == "default"
 
 
+def windows_group(prefix: str) -> str:
+    from ettwatch_core.ownership import Owners
+    from ettwatch_faust.windows.app import make_windows_app
+    from ettwatch_faust.windows.settings import WindowsSettings
+
+    settings = WindowsSettings.read({"ETTWATCH_KAFKA": "kafka:9092", "ETTWATCH_TOPIC_PREFIX": prefix})
+    return str(make_windows_app(settings, Owners("none", ()), lambda _: None).conf.id)
+
+
 def test_scaling_goes_by_the_group_and_the_topics_that_there_are(rendered: dict[str, list[dict[str, Any]]]) -> None:
     from ettwatch_app.sink.settings import inputs
 
@@ -348,9 +386,13 @@ def test_scaling_goes_by_the_group_and_the_topics_that_there_are(rendered: dict[
     (sink,) = named(rendered["keda"], "ScaledObject", "sink")["spec"]["triggers"]
     assert sink["metadata"]["consumerGroup"] == f"{called.events.partition('.')[0]}-sink"
     assert sink["metadata"]["topic"] in inputs(called)
+    (windows,) = named(rendered["keda"], "ScaledObject", "windows")["spec"]["triggers"]
+    assert windows["metadata"]["consumerGroup"] == windows_group(called.events.partition(".")[0])
+    assert windows["metadata"]["topic"] == called.segments
+    assert windows["metadata"]["lagThreshold"] == "50000"
 
 
-@pytest.mark.parametrize("values", ["keda", "hpa"])
+@pytest.mark.parametrize("values", ["keda", "hpa", "alerts"])
 def test_what_scales_names_a_target_that_has_no_fixed_number(
     rendered: dict[str, list[dict[str, Any]]], values: str
 ) -> None:
@@ -365,10 +407,11 @@ def test_what_scales_names_a_target_that_has_no_fixed_number(
 
 
 def test_an_external_metric_is_one_that_there_is(
-    rendered: dict[str, list[dict[str, Any]]], registered: dict[str, tuple[str, ...]]
+    rendered: dict[str, list[dict[str, Any]]], watched: dict[str, tuple[str, ...]]
 ) -> None:
-    scaler = named(rendered["hpa"], "HorizontalPodAutoscaler", "worker")
-    assert scaler["spec"]["metrics"][0]["external"]["metric"]["name"] in registered
+    scalers = [each for each in rendered["hpa"] if each["kind"] == "HorizontalPodAutoscaler"]
+    assert {each["metadata"]["name"].rpartition("-")[2] for each in scalers} == {"worker", "sink", "windows"}
+    assert {each["spec"]["metrics"][0]["external"]["metric"]["name"] for each in scalers} <= set(watched)
 
 
 @pytest.mark.parametrize(
@@ -383,6 +426,9 @@ def test_an_external_metric_is_one_that_there_is(
         (["worker.replica=3"], "replica"),
         (["autoscaling.kind=keda", "autoscaling.worker.maxReplicas=33"], "only 32 workers can share 32 partitions"),
         (["autoscaling.kind=hpa", "autoscaling.worker.minReplicas=9"], "minReplicas is above maxReplicas"),
+        (["autoscaling.kind=hpa", "autoscaling.windows.maxReplicas=33"], "only 32 processes of windows can share 32"),
+        (["alerts.replicas=2"], "replicas"),
+        (["alerts.enabled=true", "alerts.secrets={Chat}"], "/alerts/secrets/0"),
         (["kafka.security=SASL_SSL"], "kafka.sasl.user"),
         (["kafka.security=SASL_SSL", "kafka.sasl.user=u"], "kafka.sasl.secret"),
     ],

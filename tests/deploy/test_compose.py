@@ -82,9 +82,9 @@ def test_our_own_parts_need_no_root_and_write_nothing_but_their_state(name: str)
     assert service["read_only"] is True
     assert service["user"] == "10001:10001"
     assert "cap_add" not in service
-    targets = [volume.split(":")[1] for volume in service.get("volumes", ())]
-    assert targets == (["/var/lib/ettwatch"] if name.startswith("worker") else [])
-    assert service["networks"] == ["pipeline"]
+    targets = [volume.split(":")[1] for volume in service.get("volumes", ()) if not volume.endswith(":ro")]
+    assert targets == (["/var/lib/ettwatch"] if name.startswith(("worker", "alerts")) else [])
+    assert service["networks"] == (["pipeline", "watch"] if name == "alerts" else ["pipeline"])
 
 
 @each_service
@@ -149,9 +149,25 @@ def test_prometheus_reads_the_services_on_the_ports_that_they_serve() -> None:
         "ettwatch-worker",
         "ettwatch-sink",
         "ettwatch-windows",
+        "ettwatch-alerts",
     }
     for name in ("kafka", "prometheus", *[name for name in OURS if name not in ONCE]):
         assert "pipeline" in SERVICES[name]["networks"]
+
+
+def test_the_rules_of_the_alerts_are_right_and_tell_the_alertmanager_that_is_there() -> None:
+    from ettwatch_monitor.alerts.watch import load_rules
+
+    service = SERVICES["alerts"]
+    mounts = dict(volume.removesuffix(":ro").split(":") for volume in service["volumes"])
+    (source,) = [
+        source for source, target in mounts.items() if target == service["environment"]["ETTWATCH_ALERT_RULES"]
+    ]
+    assert service["environment"]["ETTWATCH_ALERT_STATE"] in mounts.values()
+    (channel,) = load_rules(DEPLOY / source).delivery.channels
+    assert channel.url is not None
+    assert channel.url.read() == "http://alertmanager:9093"
+    assert set(service["networks"]) & set(SERVICES["alertmanager"]["networks"])
 
 
 def test_workers_have_names_of_their_own() -> None:

@@ -83,7 +83,8 @@ def test_the_extras_exist_and_bring_no_embedded_engine() -> None:
     assert set(chosen.split(",")) <= set(extras), "pyproject.toml has no such extra"
     needs = [need for extra in chosen.split(",") for need in extras[extra]]
     assert not [need for need in needs if need.startswith(("chdb", "torch", "ettwatch[sinks"))]
-    assert any(need.startswith("clickhouse-connect") for need in needs)
+    for name in ("clickhouse-connect", "faust-streaming", "scipy"):
+        assert any(need.startswith(name) for need in needs), "a part of deploy/compose.yaml would not run"
 
 
 def test_everything_that_is_copied_reaches_the_build_and_nothing_else() -> None:

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DASHBOARDS = sorted((ROOT / "deploy" / "grafana" / "dashboards").glob("*.json"))
 RULES = ROOT / "deploy" / "prometheus" / "rules" / "ettwatch.yml"
 FILES = [path for path in (ROOT / "deploy").rglob("*") if path.is_file() and path.suffix in (".yml", ".yaml", ".json")]
-METRIC = re.compile(r"\bettwatch_(?:worker|sink)_\w+")
+METRIC = re.compile(r"\bettwatch_(?:worker|sink|windows|alerts)_\w+")
 RECORDED = re.compile(r"\bettwatch:\w+:\w+")
 GROUPING = re.compile(r"\b(?:by|on|without|ignoring) \(([^)]*)\)")
 # What Prometheus itself puts on every sample, and what the recorded rules leave.
@@ -38,10 +38,10 @@ def expressions() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT / "deploy")))
-def test_every_metric_that_is_used_exists(path: Path, registered: dict[str, tuple[str, ...]]) -> None:
+def test_every_metric_that_is_used_exists(path: Path, watched: dict[str, tuple[str, ...]]) -> None:
     text = path.read_text(encoding="utf-8")
     used = set(METRIC.findall(text))
-    assert used <= set(registered), f"{path}: no such metric: {sorted(used - set(registered))}"
+    assert used <= set(watched), f"{path}: no such metric: {sorted(used - set(watched))}"
 
 
 def test_the_metrics_are_found_at_all(registered: dict[str, tuple[str, ...]]) -> None:
@@ -52,10 +52,10 @@ def test_the_metrics_are_found_at_all(registered: dict[str, tuple[str, ...]]) ->
 
 @pytest.mark.parametrize(("where", "expr"), expressions(), ids=lambda value: value[:40])
 def test_an_expression_groups_by_labels_that_there_are(
-    where: str, expr: str, registered: dict[str, tuple[str, ...]]
+    where: str, expr: str, watched: dict[str, tuple[str, ...]]
 ) -> None:
     names = METRIC.findall(expr)
-    known = EVERYWHERE | {label for name in names for label in registered[name]} | {"topic", "code"}
+    known = EVERYWHERE | {label for name in names for label in watched[name]} | {"topic", "code"}
     for group in GROUPING.findall(expr):
         labels = {label.strip() for label in group.split(",") if label.strip()}
         assert labels <= known, f"{where}: {sorted(labels - known)} in {expr}"
@@ -74,6 +74,14 @@ def test_prometheus_reads_every_expression_of_the_dashboards(promtool: Any, tmp_
     done = promtool("check", "rules", "rules.yml", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{len(exprs)} rules found" in done.stdout
+
+
+@pytest.mark.parametrize(("part", "page"), [("windows", "windows.md"), ("alerts", "alerts.md")])
+def test_the_page_of_a_part_tells_of_its_metrics(part: str, page: str, watched: dict[str, tuple[str, ...]]) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    told = {name: labels or "" for name, labels in re.findall(rf"`(ettwatch_{part}_\w+)(?:\{{([\w,]+)\}})?`", text)}
+    plain = {re.sub(r"_(bucket|sum|count)$", "", name) for name in watched if name.startswith(f"ettwatch_{part}_")}
+    assert set(told) >= plain, f"docs/{page} does not tell of {sorted(plain - set(told))}"
 
 
 def test_the_document_tells_the_meaning_of_every_metric(registered: dict[str, tuple[str, ...]]) -> None:

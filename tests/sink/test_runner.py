@@ -153,6 +153,27 @@ def test_few_records_wait_a_moment_for_others() -> None:
     assert [(table, rows) for table, rows, _ in rig.store.inserts] == [("events_log", 3)]
 
 
+def test_while_clickhouse_is_slow_batches_grow() -> None:
+    def batches(slow_s: float) -> list[int]:
+        rig = Rig(Limits(rows=10_000, seconds=0.05, poll_s=0.01))
+        inner = rig.store.insert
+
+        def insert(table: str, columns: Any, rows: Any, *, token: str | None = None) -> None:
+            time.sleep(slow_s)
+            inner(table, columns, rows, token=token)
+
+        rig.store.insert = insert  # type: ignore[method-assign]
+        rig.put(1_000)
+        rig.run({HERE: 1_000})
+        return [rows for _, rows, _ in rig.store.inserts]
+
+    begun = time.monotonic()
+    slow = batches(0.1)
+    assert sum(slow) == 1_000
+    # A batch waits for 0.2 s, and the next one is filled while it is written.
+    assert len(slow) <= (time.monotonic() - begun) / 0.15 + 2
+
+
 def test_a_record_is_committed_only_when_its_rows_are_safe() -> None:
     rig = Rig()
     rig.put(10)

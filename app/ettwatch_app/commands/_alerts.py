@@ -1,25 +1,62 @@
-"""What the commands of `ettwatch alerts` share: rules, memory, and all that a round needs."""
+"""What the commands of `ettwatch alerts` share: options, rules, memory, outbox, and all that a round needs."""
 
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ettwatch_app.commands._shared import Refused, owners_for
+import click
+
+from ettwatch_app.commands._shared import Command, Refused, owners_for
 from ettwatch_app.datafolder import locate
 
 if TYPE_CHECKING:
     from ettwatch_app.clickhouse import ClickHouseAccess
     from ettwatch_core.ownership import Owners
-    from ettwatch_monitor.alerts.deliver import Delivery
+    from ettwatch_monitor.alerts.deliver import Delivery, Outbox
     from ettwatch_monitor.alerts.watch import Loop, Memory, Rules
 
 _MEMORY: Final = "episodes.sqlite"
 _OUTBOX: Final = "outbox.sqlite"
 _PATIENCE_S: Final = 120
+DEFAULT_STATE: Final = "ettwatch-alerts"
+
+
+def alert_options(*names: str) -> Callable[[Command], Command]:
+    """Add the options that several commands of `ettwatch alerts` share."""
+    known = {
+        "clickhouse": click.option(
+            "--clickhouse",
+            metavar="URL",
+            help="The database, http[s]://user@host:8123/ettwatch.  [default: $ETTWATCH_CLICKHOUSE]",
+        ),
+        "rules": click.option(
+            "--rules",
+            type=click.Path(path_type=Path, dir_okay=False),
+            envvar="ETTWATCH_ALERT_RULES",
+            metavar="FILE",
+            help="The file of rules; without one the usual rules hold, and nobody is told.  "
+            "[default: $ETTWATCH_ALERT_RULES]",
+        ),
+        "state": click.option(
+            "--state",
+            type=click.Path(path_type=Path, file_okay=False),
+            envvar="ETTWATCH_ALERT_STATE",
+            default=DEFAULT_STATE,
+            metavar="DIR",
+            help="The folder of what is remembered.  [default: $ETTWATCH_ALERT_STATE, else ./ettwatch-alerts]",
+        ),
+    }
+
+    def add(command: Command) -> Command:
+        for name in reversed(names):
+            command = known[name](command)
+        return command
+
+    return add
 
 
 def now_us() -> int:
@@ -63,6 +100,25 @@ def remembered(state: Path) -> "Iterator[Memory]":
             yield memory
     except StateError as error:
         raise Refused(str(error)) from None
+
+
+@contextmanager
+def outbox_of(state: Path) -> "Iterator[Outbox]":
+    """Open the outbox of a folder, also while a process delivers from it. Raises Refused."""
+    import sqlite3
+
+    from ettwatch_monitor.alerts.deliver import Outbox, OutboxError
+
+    file = state / _OUTBOX
+    if not file.exists():
+        raise Refused(f"there is no outbox in {state}; name the folder of `ettwatch alerts run` with --state")
+    try:
+        with Outbox(file) as outbox:
+            yield outbox
+    except OutboxError as error:
+        raise Refused(str(error)) from None
+    except sqlite3.Error as error:
+        raise Refused(f"cannot use the outbox {file}: {error}; try again") from None
 
 
 @contextmanager

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from ettwatch_app.commands._alerts import access_to, now_us, remembered, rules_of, watching
-from ettwatch_app.commands._shared import DONE, SOME_REJECTED, Command, Refused, ends_cleanly, format_option, seldom
+from ettwatch_app.commands._alerts import access_to, alert_options, now_us, remembered, rules_of, watching
+from ettwatch_app.commands._alerts_silence import silence
+from ettwatch_app.commands._shared import DONE, SOME_REJECTED, Refused, ends_cleanly, format_option, seldom
 from ettwatch_app.render import clean, stdout_console
 
 if TYPE_CHECKING:
     from ettwatch_monitor.alerts import Alert
     from ettwatch_monitor.alerts.watch import Memory
 
-DEFAULT_STATE: Final = "ettwatch-alerts"
 DEFAULT_WEB: Final = "127.0.0.1:9467"
 _LONGEST_SLEEP_S: Final = 5.0
 
@@ -29,42 +29,11 @@ def alerts() -> None:
     """Find what got worse in a fleet, and tell whoever it concerns."""
 
 
-def _options(*names: str) -> Callable[[Command], Command]:
-    """Add the options that several of the commands share."""
-    known = {
-        "clickhouse": click.option(
-            "--clickhouse",
-            metavar="URL",
-            help="The database, http[s]://user@host:8123/ettwatch.  [default: $ETTWATCH_CLICKHOUSE]",
-        ),
-        "rules": click.option(
-            "--rules",
-            type=click.Path(path_type=Path, dir_okay=False),
-            envvar="ETTWATCH_ALERT_RULES",
-            metavar="FILE",
-            help="The file of rules; without one the usual rules hold, and nobody is told.  "
-            "[default: $ETTWATCH_ALERT_RULES]",
-        ),
-        "state": click.option(
-            "--state",
-            type=click.Path(path_type=Path, file_okay=False),
-            envvar="ETTWATCH_ALERT_STATE",
-            default=DEFAULT_STATE,
-            metavar="DIR",
-            help="The folder of what is remembered.  [default: $ETTWATCH_ALERT_STATE, else ./ettwatch-alerts]",
-        ),
-    }
-
-    def add(command: Command) -> Command:
-        for name in reversed(names):
-            command = known[name](command)
-        return command
-
-    return add
+alerts.add_command(silence)
 
 
 @alerts.command()
-@_options("clickhouse", "rules", "state")
+@alert_options("clickhouse", "rules", "state")
 @click.option(
     "--web",
     envvar="ETTWATCH_WEB",
@@ -106,7 +75,7 @@ def run(clickhouse: str | None, rules: Path | None, state: Path, web: str) -> No
 
 
 @alerts.command()
-@_options("clickhouse", "rules", "state")
+@alert_options("clickhouse", "rules", "state")
 @click.option("--now", "at", metavar="TIME", help="Look as of this time (RFC 3339, or microseconds).  [default: now]")
 @format_option("table", "json")
 @ends_cleanly
@@ -157,7 +126,7 @@ def check(file: Path) -> None:
 
 
 @alerts.command("list")
-@_options("state")
+@alert_options("state")
 @click.option("--all", "past", is_flag=True, help="Also what is over.")
 @format_option("table", "json")
 @ends_cleanly
@@ -178,7 +147,7 @@ def list_alerts(state: Path, past: bool, form: str) -> None:
 
 @alerts.command()
 @click.argument("key")
-@_options("state")
+@alert_options("state")
 @click.option("--sql", "queries", is_flag=True, help="Only the queries that show it.")
 @ends_cleanly
 def explain(key: str, state: Path, queries: bool) -> None:
@@ -199,7 +168,7 @@ def explain(key: str, state: Path, queries: bool) -> None:
 
 @alerts.command()
 @click.argument("key")
-@_options("state")
+@alert_options("state")
 @ends_cleanly
 def accept(key: str, state: Path) -> None:
     """Take the level of the alert KEY for the usual one from now on; the next round ends the alert.
@@ -214,7 +183,7 @@ def accept(key: str, state: Path) -> None:
 
 
 @alerts.command()
-@_options("state")
+@alert_options("state")
 @format_option("table", "json")
 @ends_cleanly
 def audit(state: Path, form: str) -> None:

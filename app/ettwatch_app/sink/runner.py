@@ -15,9 +15,13 @@ from ettwatch_clickhouse.metrics import SinkMetrics
 log = logging.getLogger(__name__)
 
 _LAG_EVERY_S: Final = 2.0
-_STEP_S: Final = 0.05
 _AWAY_S: Final = 2.0
 """How long to wait at the end for a ClickHouse that is away."""
+
+_SHARE: Final = 2.0
+_MOST_SHARE: Final = 4.0
+"""A batch waits for others twice as long as the one before took to be written, so that ClickHouse has as much time for
+its merges; and at most this many times as long as it would else."""
 
 
 class Reads(Protocol):
@@ -80,6 +84,7 @@ class Sink:
         self._source: Reads
         self._batch = Batch()
         self._flight: Flight | None = None
+        self._launched_at = self._took_s = 0.0
         self._uncommitted: dict[Place, int] = {}
         self._safe: dict[Place, int] = {}
         self._joined = False
@@ -153,7 +158,7 @@ class Sink:
         full = self._is_full()
         if self._flight is None and self._batch.born is not None:
             waited = self._clock() - self._batch.born
-            if full or not 0 <= waited < self._limits.seconds:
+            if full or not 0 <= waited < self._patience_s():
                 self._launch()
                 full = False
         self._source.pause(full)
@@ -176,7 +181,13 @@ class Sink:
     def _is_full(self) -> bool:
         return self._batch.rows >= self._limits.rows or self._batch.bytes >= self._limits.bytes
 
+    def _patience_s(self) -> float:
+        """Return how long a record waits for others: longer where ClickHouse is slow, for few parts cost less."""
+        usual = self._limits.seconds
+        return min(max(usual, _SHARE * self._took_s), _MOST_SHARE * usual)
+
     def _launch(self) -> None:
+        self._launched_at = self._monotonic()
         self._flight = Flight(self._writer, self._batch)
         self._batch = Batch()
 
@@ -186,6 +197,7 @@ class Sink:
         if flight is None or not flight.over:
             return
         self._flight = None
+        self._took_s = self._monotonic() - self._launched_at
         if flight.error is not None:
             raise flight.error
         if flight.safe:

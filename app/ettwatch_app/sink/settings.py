@@ -22,7 +22,12 @@ class Setting(NamedTuple):
 SETTINGS: Final[tuple[Setting, ...]] = (
     Setting("--rows", "ETTWATCH_SINK_ROWS", "50000", "Rows that wait at most; then they are written."),
     Setting("--bytes", "ETTWATCH_SINK_BYTES", "33554432", "Bytes of records that wait at most."),
-    Setting("--seconds", "ETTWATCH_SINK_SECONDS", "0.5", "How long a record waits at most for others."),
+    Setting(
+        "--seconds",
+        "ETTWATCH_SINK_SECONDS",
+        "0.5",
+        "How long a record waits at most for others; up to four times as long while ClickHouse is slow.",
+    ),
     Setting("--timeout", "ETTWATCH_SINK_TIMEOUT", "60", "Seconds to wait for an answer of ClickHouse; then try again."),
     Setting(
         "--web",
@@ -41,7 +46,7 @@ class Limits:
     Attributes:
         rows: Rows that wait at most.
         bytes: Bytes of records that wait at most.
-        seconds: How long a record waits at most for others.
+        seconds: How long a record waits at most for others; up to four times as long while ClickHouse is slow.
         poll_s: Longest wait for records in one call.
         poll_records: Records taken over in one call.
         hand_over_s: How long to go on writing when the partitions are to be given to another process. The brokers hear

@@ -52,7 +52,7 @@ async def post_silence(request: Request, backend: BackendOf, asked: Operator, bo
     now = time.time_ns() // 1_000
     silence = Silence(matchers, now + int(body.hours * 3.6e9), now, body.comment)
     text = ", ".join(map(str, matchers))
-    number = await to_thread.run_sync(_keep, backend, silence)
+    number = await to_thread.run_sync(_keep, backend, silence, asked.user)
     backend.audit.told(
         asked,
         _address(request),
@@ -71,7 +71,7 @@ async def delete_silence(request: Request, backend: BackendOf, asked: Operator, 
     """End a silence. Needs the role operator."""
     if not _there(backend):
         raise HTTPException(409, _ELSEWHERE)
-    if not 0 < number < 1 << 62 or not await to_thread.run_sync(_end, backend, number):
+    if not 0 < number < 1 << 62 or not await to_thread.run_sync(_end, backend, number, asked.user):
         raise HTTPException(404, "there is no such silence")
     backend.audit.told(asked, _address(request), "silence", "ended", number=number)
 
@@ -90,14 +90,14 @@ def _silences(backend: Backend) -> list[SilenceRow]:
         ]
 
 
-def _keep(backend: Backend, silence: Silence) -> int:
+def _keep(backend: Backend, silence: Silence, by: str) -> int:
     with _opened(backend) as outbox:
-        return outbox.silence(silence)
+        return outbox.silence(silence, by)
 
 
-def _end(backend: Backend, number: int) -> bool:
+def _end(backend: Backend, number: int, by: str) -> bool:
     with _opened(backend) as outbox:
-        return outbox.unsilence(number)
+        return outbox.unsilence(number, by, now=time.time_ns() // 1_000)
 
 
 def _opened(backend: Backend) -> Outbox:

@@ -16,6 +16,7 @@ from ettwatch_monitor.alerts.deliver.settings import (
     read_delivery,
 )
 from ettwatch_monitor.alerts.deliver.silence import Silence
+from ettwatch_monitor.alerts.deliver.silencebook import SilenceEntry
 from ettwatch_monitor.alerts.deliver.table import TableChannel
 from ettwatch_monitor.alerts.deliver.topic import TopicChannel
 from ettwatch_monitor.alerts.deliver.webhook import SlackChannel, WebhookChannel, signature
@@ -38,6 +39,7 @@ __all__ = [
     "Plan",
     "Refused",
     "Silence",
+    "SilenceEntry",
     "SlackChannel",
     "TableChannel",
     "Taken",

@@ -13,10 +13,10 @@ from ettwatch_monitor.alerts.deliver.channel import Channel, Refused, Unavailabl
 from ettwatch_monitor.alerts.deliver.each import deliver_each
 from ettwatch_monitor.alerts.deliver.file import OutboxError, told
 from ettwatch_monitor.alerts.deliver.lane import Lane
-from ettwatch_monitor.alerts.deliver.message import Message
+from ettwatch_monitor.alerts.deliver.message import Message, routing_labels
 from ettwatch_monitor.alerts.deliver.newest import deliver_newest
 from ettwatch_monitor.alerts.deliver.outbox import Outbox, Taken
-from ettwatch_monitor.alerts.deliver.silence import Silence
+from ettwatch_monitor.alerts.deliver.silence import Silence, muted_until
 
 __all__ = ["ChannelHealth", "Delivery"]
 
@@ -40,6 +40,8 @@ class ChannelHealth(NamedTuple):
     """Messages that it took, since the outbox was made."""
     due_at: int
     """When it is tried again, where it fails or its rate is used up; 0 else."""
+    silenced: int = 0
+    """How many of the waiting are kept back by a silence, as of the last delivery."""
 
 
 class Delivery:
@@ -70,6 +72,7 @@ class Delivery:
         self._pruned_at = now
         self._channels: tuple[Channel, ...] = ()
         self._silences: tuple[Silence, ...] = ()
+        self._silenced: dict[str, int] = {}
         try:
             self._lock = _alone(f"{outbox.path}.lock")
             self.reconfigure(channels, silences, now)
@@ -113,6 +116,7 @@ class Delivery:
             self._pruned_at = now
         silences = (*self._silences, *self._outbox.silences(now))
         times = [self._deliver(channel, silences, now) for channel in self._channels]
+        self._silenced = {channel.name: self._kept_back(channel, silences, now) for channel in self._channels}
         return min((time for time in times if time is not None), default=None)
 
     def _deliver(self, channel: Channel, silences: Sequence[Silence], now: int) -> int | None:
@@ -131,6 +135,17 @@ class Delivery:
         if lane != before:
             lane.save(self._outbox.connection)
         return due_at
+
+    def _kept_back(self, channel: Channel, silences: Sequence[Silence], now: int) -> int:
+        """Count the alerts that a channel was not told of because of a silence."""
+        if not silences or not channel.plan.mutes:
+            return 0
+        if channel.plan.mode == "newest":
+            stands = self._outbox.standing.due(channel.name, now, channel.plan.resend)
+            untold = [stand.message.alert for stand in stands if not stand.told]
+        else:
+            untold = [each.message.alert for each in self._outbox.queue.waiting(channel.name) if each.fresh]
+        return sum(muted_until(silences, routing_labels(alert), now) is not None for alert in untold)
 
     def health(self) -> list[ChannelHealth]:
         """Return how each channel fares. Raises OutboxError."""
@@ -153,7 +168,8 @@ class Delivery:
                 waiting, refused = counts.get("waiting", 0), counts.get("refused", 0)
                 oldest = self._outbox.queue.oldest(channel.name)
             more = (lane.failing_since, lane.error, refused, lane.sent, lane.due_at)
-            found.append(ChannelHealth(channel.name, waiting, oldest, *more))
+            silenced = self._silenced.get(channel.name, 0)
+            found.append(ChannelHealth(channel.name, waiting, oldest, *more, silenced))
         return found
 
     def close(self) -> None:

@@ -39,6 +39,15 @@ CREATE TABLE silences (
 );
 """
 
+_LATER: Final = """
+CREATE TABLE IF NOT EXISTS silence_log (
+    number INTEGER PRIMARY KEY, matchers TEXT NOT NULL, starts_at INTEGER NOT NULL, ends_at INTEGER NOT NULL,
+    comment TEXT NOT NULL, made_at INTEGER NOT NULL, made_by TEXT NOT NULL, ended_at INTEGER,
+    ended_by TEXT NOT NULL, ended_why TEXT NOT NULL
+)
+"""
+"""A table that came later. An older ettwatch does not look at it, so that the format is the same."""
+
 
 class OutboxError(Exception):
     """The outbox cannot be used; the message says why and what to do."""
@@ -92,6 +101,7 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
         with closing(db.execute("PRAGMA user_version")) as answer:
             version = int(answer.fetchone()[0])
         if version == _FORMAT:
+            db.execute(_LATER)
             return
         if version:
             raise OutboxError(
@@ -100,4 +110,5 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
         for statement in _SCHEMA.split(";\n"):
             if statement.strip():
                 db.execute(statement)
+        db.execute(_LATER)
         db.execute(f"PRAGMA user_version = {_FORMAT}")

@@ -1,6 +1,7 @@
 """The outbox: the newest state of every alert, and for each channel what it has still to hear. Durable."""
 
 import sqlite3
+import time
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -12,10 +13,11 @@ from typing import Final, NamedTuple, Self
 from ettwatch_monitor.alerts.alert import Alert
 from ettwatch_monitor.alerts.deliver.channel import Plan
 from ettwatch_monitor.alerts.deliver.file import begin, open_file
-from ettwatch_monitor.alerts.deliver.matchers import all_match, parse_matchers
+from ettwatch_monitor.alerts.deliver.matchers import all_match
 from ettwatch_monitor.alerts.deliver.message import decode, digest, encode, routing_labels
 from ettwatch_monitor.alerts.deliver.queue import Queue
 from ettwatch_monitor.alerts.deliver.silence import Silence
+from ettwatch_monitor.alerts.deliver.silencebook import SilenceBook
 from ettwatch_monitor.alerts.deliver.standing import Standing
 
 __all__ = ["Known", "Outbox", "Taken"]
@@ -65,6 +67,7 @@ class Outbox:
         self.path = path
         self.queue = Queue(self._db)
         self.standing = Standing(self._db)
+        self.book = SilenceBook(self._db)
 
     def close(self) -> None:
         """Close the file."""
@@ -144,27 +147,19 @@ class Outbox:
             self._db.execute("DELETE FROM alerts WHERE NOT firing AND updated_at < ?", (before,))
             self._db.execute("DELETE FROM silences WHERE ends_at < ?", (before,))
 
-    def silence(self, silence: Silence) -> int:
-        """Keep a silence; return its number."""
-        text = ", ".join(map(str, silence.matchers))
-        with begin(self._db):
-            added = self._db.execute(
-                "INSERT INTO silences (matchers, starts_at, ends_at, comment) VALUES (?, ?, ?, ?)",
-                (text, silence.starts_at, silence.ends_at, silence.comment),
-            )
-            return int(added.lastrowid or 0)
+    def silence(self, silence: Silence, by: str = "", now: int | None = None) -> int:
+        """Keep a silence, on record who made it; return its number. Where `now` is not given the clock says it."""
+        return self.book.add(silence, _clock() if now is None else now, by)
 
-    def unsilence(self, number: int) -> bool:
-        """Remove a silence; return whether it was there."""
-        with begin(self._db):
-            return self._db.execute("DELETE FROM silences WHERE number = ?", (number,)).rowcount > 0
+    def unsilence(self, number: int, by: str = "", why: str = "", now: int | None = None) -> bool:
+        """End a silence; return whether it was there, and where `now` is given, whether it was not over by then."""
+        if now is None:
+            return self.book.end(number, _clock(), by, why, over=True)
+        return self.book.end(number, now, by, why)
 
     def silences(self, now: int) -> list[Silence]:
         """Return the silences that are not over, by number."""
-        sql = "SELECT number, matchers, starts_at, ends_at, comment FROM silences WHERE ends_at > ? ORDER BY number"
-        with closing(self._db.execute(sql, (now,))) as answer:
-            rows = answer.fetchall()
-        return [Silence(parse_matchers(text), ends, starts, said, number) for number, text, starts, ends, said in rows]
+        return self.book.held(now)
 
     def _remember(self, state: Known) -> None:
         alert = state.alert
@@ -178,6 +173,10 @@ class Outbox:
         else:
             news = plan.updates or taken is not Taken.UPDATED
             self.queue.put(channel, state.alert, state.episode, state.seq, now, wanted=wanted, news=news)
+
+
+def _clock() -> int:
+    return time.time_ns() // 1_000
 
 
 def _taken(known: Known | None, alert: Alert) -> Taken:

@@ -28,6 +28,8 @@ class Metric:
         pace: At so many samples a day it spends its part; at more it spends less at each look, because it looks at
             more: what is held is how often it is wrong in a quarter.
         family: Metrics of one family move for one reason: of one scope and onset, they make one alert.
+        lasts_days: A change has to last so long before it is told. What waits for hardware goes up and down with queues
+            and storms of preemptions, which are over after a day or two, and nobody's change.
         by_owner: Whether it is asked of the owners of components instead of the teams of jobs.
     """
 
@@ -40,6 +42,7 @@ class Metric:
     least_points: float
     pace: float
     family: frozenset[str]
+    lasts_days: float = 0.0
     by_owner: bool = False
 
     def scale(self, value: float) -> float:
@@ -50,9 +53,11 @@ class Metric:
         return self.worse * math.log(max(value, 1e-3))
 
 
+_PATIENCE: Final = 3.0
 _START: Final = frozenset({"start"})
 _RUN: Final = frozenset({"run"})
 _BOTH: Final = _START | _RUN
+_ALL: Final = _BOTH | {"end", "queue"}
 _FAMILIES: Final = {"wasted_training": _RUN, "shutdown": frozenset({"end"}), "scheduling": frozenset({"queue"})}
 
 
@@ -60,20 +65,20 @@ def _shares() -> list[Metric]:
     made = []
     for component in COMPONENTS:
         family = _FAMILIES.get(component, _START)
-        title = f"share of {component}"
-        made.append(Metric(f"share.{component}", title, "share", 1, 0.1, 1.1, 2.0, 25.0, family))
-        made.append(Metric(f"part.{component}", title, "share", 1, 0.1, 1.1, 1.0, 25.0, family, by_owner=True))
+        title, lasts = f"share of {component}", _PATIENCE if component == "scheduling" else 0.0
+        made.append(Metric(f"share.{component}", title, "share", 1, 0.1, 1.1, 2.0, 25.0, family, lasts))
+        made.append(Metric(f"part.{component}", title, "share", 1, 0.1, 1.1, 1.0, 25.0, family, lasts, by_owner=True))
     return made
 
 
 METRICS: Final[dict[str, Metric]] = {
     metric.name: metric
     for metric in (
-        Metric("tts", "time to start (TTS)", "seconds", 1, 4.0, 1.1, 0.0, 40.0, _START),
-        Metric("ttr", "time to recover (TTR)", "seconds", 1, 0.3, 1.1, 0.0, 25.0, _BOTH),
+        Metric("tts", "time to start (TTS)", "seconds", 1, 3.2, 1.1, 0.0, 40.0, _START),
+        Metric("ttr", "time to recover (TTR)", "seconds", 1, 0.3, 1.1, 0.0, 25.0, _BOTH, _PATIENCE),
         Metric("compile", "compile time", "seconds", 1, 0.2, 1.15, 0.0, 25.0, _START),
-        Metric("nof", "failure rate (NoF)", "rate", 1, 10.0, 1.3, 0.0, 2.5, _RUN),
-        Metric("ett", "effective training time (ETT%)", "share", -1, 0.1, 1.0, 2.0, 25.0, _BOTH | {"end", "queue"}),
+        Metric("nof", "failure rate (NoF)", "rate", 1, 7.0, 1.3, 0.0, 4.0, _RUN),
+        Metric("ett", "effective training time (ETT%)", "share", -1, 0.1, 1.0, 2.0, 25.0, _ALL, _PATIENCE),
         *_shares(),
     )
 }

@@ -26,6 +26,13 @@ __all__ = ["Scores", "kind_of"]
 
 _LEAST_KIN: Final = 10
 """A sample is ranked among at least so many of its kind."""
+_BLOCKS: Final = (1, 3, 7)
+"""Days of a block, in which samples may have something in common."""
+_LEAST_BLOCKS: Final = 4
+_LEAST_DAYS: Final = 14
+_UNSURE: Final = 14
+_CLEARLY: Final = 3.0
+"""So many standard deviations above 1 the variance has to be, before it counts."""
 _normal: Final = NormalDist()
 
 
@@ -46,6 +53,7 @@ class Scores:
         score: The normal score of its rank, larger being worse; NaN where there were too few of its kind.
         size: How much to bet on it, around 1: of shares more for many GPUs, less for one more of a job that spoke
             already.
+        shared: How many times more the scores of some days together vary than chance has it: see `_weather`.
         sums: For each size of a shift, the running sum of the evidence, before each sample and after the last.
     """
 
@@ -64,6 +72,7 @@ class Scores:
         self._bins = array("q")
         self._kinds: list[tuple[object, ...]] = []
         self._doublings = 0
+        self.shared = 1.0
         self.ts = array("q")
         self.level = array("d")
         self.score = array("d")
@@ -93,8 +102,10 @@ class Scores:
         self.size.append(size)
         for bet, sums in zip(self._bets, self.sums, strict=True):
             shift = bet * size
-            # The likelihood ratio of two normal scores; 0 evidence where there is no rank.
-            sums.append(sums[-1] + (0.0 if math.isnan(score) else shift * score - shift * shift / 2))
+            # The likelihood ratio of two normal scores; 0 evidence where there is no rank. Where scores go up and down
+            # together, so many of them say as little as one.
+            evidence = 0.0 if math.isnan(score) else (shift * score - shift * shift / 2) / self.shared
+            sums.append(sums[-1] + evidence)
 
     def _rank(self, level: float, kind: tuple[object, ...], wide: tuple[object, ...]) -> float:
         for own in (kind, wide):
@@ -130,6 +141,7 @@ class Scores:
             return
         self._week = week
         self._spoke = {job: told for job, told in self._spoke.items() if told[-1] > now - DAY_US}
+        self.shared = self._weather(week)
         first = bisect_left(self.ts, week - self._reach)
         last = bisect_left(self.ts, week)
         if last - first < 2 * _LEAST_KIN:
@@ -142,3 +154,32 @@ class Scores:
         for members in groups.values():
             values[members] -= np.median(values[members])
         self._profile = fit_levels(values, np.array(self._bins[first:last], dtype=np.int64))
+
+    def _weather(self, week: int) -> float:
+        """Return how many times more the scores of some days together vary than those of independent samples.
+
+        Jobs share clusters: a full queue or a storm of preemptions makes all of them worse for some days, and that is
+        no change of anything. The scores of what is usual are measured in blocks of one, three and seven days before
+        this week; what lies within the limits of chance counts as 1. The last days are left out where there are enough
+        before them: a change that nobody found yet is no weather.
+        """
+        until = week - _UNSURE * DAY_US
+        if not len(self.ts) or until - max(self.ts[0], week - self._reach) < _LEAST_DAYS * DAY_US:
+            until = week
+        first, last = bisect_left(self.ts, week - self._reach), bisect_left(self.ts, until)
+        score = np.frombuffer(self.score, dtype=np.float64)[first:last].copy()
+        days = (week - 1 - np.frombuffer(self.ts, dtype=np.int64)[first:last]) // DAY_US
+        known = np.isfinite(score) & (np.frombuffer(self.size, dtype=np.float64)[first:last] > 0)
+        score, days = score[known], days[known]
+        found = 1.0
+        for length in _BLOCKS if len(score) >= 2 * _LEAST_KIN else ():
+            block = days // length
+            numbers = np.bincount(block)
+            filled = numbers >= 2
+            if filled.sum() < _LEAST_BLOCKS:
+                continue
+            sums = np.bincount(block, score)[filled]
+            ratio = float((sums**2).sum() / numbers[filled].sum())
+            if ratio > 1 + _CLEARLY * math.sqrt(2 / filled.sum()):
+                found = max(found, ratio)
+        return found

@@ -134,13 +134,14 @@ class RateTrack:
         if first > last:
             return None
         starts = np.arange(first, last + 1)
-        # An onset lies right after the failure before it: the likelihood is largest where the new time is shortest,
-        # so each run is taken from the failure that opens it, which is then not counted.
+        # The likelihood is largest where the new time is shortest, so each onset lies right before a failure, which
+        # counts. Read backwards from now the likelihood ratio is a martingale that jumps up at each failure: the bound
+        # on its maximum holds for what it is right after the jump as well.
         opened = self._at(self._ts[starts])
         oldest = self._at(self._ts[starts] - settings.baseline_days * DAY_US)
         n = starts - np.searchsorted(self._ts, self._ts[starts] - settings.baseline_days * DAY_US)
         base = np.maximum(opened - oldest, 1e-9)
-        m = number - starts - 1
+        m = number - starts
         since = np.maximum(float(self._at(float(now))[0]) - opened, 0.0)
         evidence = m * math.log(RATIO) - (n + m) * np.log((base + RATIO * since) / (base + since))
         place = int(evidence.argmax())

@@ -146,8 +146,14 @@ class Detector:
         for key, weight, discovered in zip(tests, weights, told, strict=True):
             if not discovered or key not in looks or looks[key].p > self.settings.alone * weight:
                 continue
-            effect = self._tracks[key].effect(looks[key].onset, now)
-            if effect is not None and self._matters(METRICS[key.metric], effect):
+            track, onset = self._tracks[key], looks[key].onset
+            if now - onset < METRICS[key.metric].lasts_days * DAY_US:
+                continue
+            effect = track.effect(onset, now)
+            if effect is None or not self._matters(METRICS[key.metric], effect):
+                continue
+            # What is over by now would be resolved in the next round: it is told to nobody.
+            if track.recovered(onset, onset, effect.shift, now) is None:
                 found.append((key, looks[key], effect))
         order = {name: number for number, name in enumerate(METRICS)}
         return sorted(found, key=lambda one: (order[one[0].metric], one[0].scope == FLEET, one[1].p, one[0]))

@@ -63,6 +63,11 @@ class TimesTrack:
         self._samples = samples[:]
 
     @property
+    def shared(self) -> float:
+        """How many times more the newest samples vary together than chance has it; their evidence is divided by it."""
+        return self._scores.shared
+
+    @property
     def last(self) -> int | None:
         """When the newest sample was complete."""
         return self._samples[-1].ts if self._samples else None

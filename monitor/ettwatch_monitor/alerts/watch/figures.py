@@ -28,6 +28,8 @@ class AlertFigures:
         closed: Alerts that ended, by metric and reason.
         excluded: Failures that planned maintenance left out, of all windows that are read.
         undelivered: Messages that wait for a channel.
+        silenced: Those of them that a silence keeps back.
+        refused: Messages of the last days that the receiver of a channel does not take.
         channel_up: 1 if a channel works, 0 if it fails.
     """
 
@@ -45,6 +47,8 @@ class AlertFigures:
     closed: Counter = field(init=False)
     excluded: Gauge = field(init=False)
     undelivered: Gauge = field(init=False)
+    silenced: Gauge = field(init=False)
+    refused: Gauge = field(init=False)
     channel_up: Gauge = field(init=False)
 
     def __post_init__(self) -> None:
@@ -72,6 +76,8 @@ class AlertFigures:
             "closed": counter("closed", "alerts that ended", "metric", "reason"),
             "excluded": gauge("excluded_failures", "failures that planned maintenance left out"),
             "undelivered": gauge("undelivered", "messages that wait for a channel", "channel"),
+            "silenced": gauge("silenced", "messages that wait because of a silence", "channel"),
+            "refused": gauge("refused", "messages that the receiver of a channel does not take", "channel"),
             "channel_up": gauge("channel_up", "1 if a channel works, 0 if it fails", "channel"),
         }
         for name, metric in made.items():

@@ -153,6 +153,8 @@ class Loop:
             due = self._delivery.deliver_all(now)
             for health in self._delivery.health():
                 self.figures.undelivered.labels(health.channel).set(health.waiting)
+                self.figures.silenced.labels(health.channel).set(health.silenced)
+                self.figures.refused.labels(health.channel).set(health.refused)
                 self.figures.channel_up.labels(health.channel).set(health.failing_since is None)
         except OutboxError as error:
             log.error("%s", error, extra={"event": "outbox_failed"})
