@@ -134,8 +134,10 @@ class Engine:
             await asyncio.wait_for(self.flush(), seconds)
         except TimeoutError:
             _LOG.warning("no time to flush before the partitions go", extra={"event": "revoked_unflushed"})
+        held = bool(self._lanes)
         self.drop()
-        _LOG.info("partitions handed back", extra={"event": "revoked"})
+        if held:
+            _LOG.info("partitions handed back", extra={"event": "revoked"})
 
     def drop(self) -> None:
         """Let go of all partitions as they are: what was not committed is read again by whoever owns them next."""

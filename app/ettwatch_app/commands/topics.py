@@ -165,11 +165,12 @@ def _show(findings: Sequence["Finding"], made: Sequence[str], form: str) -> None
         write_json(_COLUMNS, rows, sys.stdout)
     else:
         table = Table.grid(padding=(0, 2, 0, 0))
-        for topic, code, found, wanted, fix in rows:
+        last = {fix: number for number, (*_, fix) in enumerate(rows)}  # one cure of many is told once, with the last
+        for number, (topic, code, found, wanted, fix) in enumerate(rows):
             what = Text(clean(found))
             if wanted:
                 what.append(f"{', ' if found else ''}wanted: {clean(wanted)}")
-            if fix:
+            if fix and last[fix] == number:
                 what.append(f"\n-> {clean(fix, 1_000)}", style="bold")
             table.add_row(Text(clean(topic)), Text(code, style="bold red" if fix else "green"), what)
         show(stdout_console(), table)

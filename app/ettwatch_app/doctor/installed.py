@@ -10,6 +10,8 @@ EXTRAS = {
     "cli": (("rich", "pyyaml", "zstandard"), "replay, report, sql, doctor"),
     "sinks": (("clickhouse-connect", "chdb"), "up, report, sql, rebuild, demo"),
     "streams": (("faust-streaming",), "the stream processor on Kafka"),
+    "monitor": (("scipy", "fastapi", "uvicorn", "pyarrow"), "monitor, the page of up, advise, top, alerts, windows"),
+    "sources": (("urllib3",), "watch and export over HTTP"),
     "trainer": (("torch", "numpy"), "the full demo"),
 }
 _NEEDED = ("cli", "sinks")

@@ -15,7 +15,7 @@ from ettwatch_app.render.text import clean, count, duration, hours, moment, perc
 from ettwatch_app.render.timeline import timeline
 from ettwatch_app.render.views import JobView
 from ettwatch_core.ownership import Owner
-from ettwatch_schemas import EFFECTIVE, AttemptSummary, component_of
+from ettwatch_schemas import EFFECTIVE, AttemptSummary, JobSummary, component_of
 
 _MOST_ATTEMPTS = 20
 _MOST_LISTED = 5
@@ -123,9 +123,7 @@ def _figures(view: JobView) -> Table:
     started = "from allocated hardware to the first batch of the first attempt"
     table.add_row("TTS", "-" if job.tts_s is None else duration(job.tts_s), f"time to start: {started}")
     table.add_row("TTR", *_recoveries(job.ttr_s))
-    table.add_row(
-        "NoF", f"{job.nof:,}", f"failures: {job.nof_infra:,} of infrastructure, {job.nof_preempted:,} preemptions"
-    )
+    table.add_row("NoF", f"{job.nof:,}", _failures(job))
     table.add_row("recovery", duration(job.recovery_s), "all time spent in recovering")
     rework = job.stages.get("wasted_training.rework", 0.0)
     table.add_row("rework", duration(rework), "training on data that had been passed before")
@@ -136,6 +134,13 @@ def _figures(view: JobView) -> Table:
         what = f"rank {span.last_rank} was the last in {clean(span.phase, 40)} of attempt {span.attempt}"
         table.add_row("straggler", duration(span.behind / _S), what)
     return table
+
+
+def _failures(job: JobSummary) -> str:
+    if not job.nof:
+        return "failures"
+    what = f"failures; {job.nof_infra:,} of them by infrastructure"
+    return f"{what}, of these {count(job.nof_preempted, 'preemption')}" if job.nof_preempted else what
 
 
 def _recoveries(ttr_s: list[float]) -> tuple[str, str]:
