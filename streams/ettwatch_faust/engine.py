@@ -210,6 +210,7 @@ class Engine:
         async with self._flushing:
             begun_s = self._monotonic()
             await self._seek()
+            await self._pass_over_ends()
             term = self._term
             outs, writes = self._collect()
             offsets = {partition: self._places[partition].next for partition in self._moved | writes.keys()}
@@ -305,6 +306,16 @@ class Engine:
             if first is not None:
                 place.found(offset, first)
             await self._group.seek(partition, place.next)
+
+    async def _pass_over_ends(self) -> None:
+        """Move on where what is left of a partition holds no record, but the ends of transactions."""
+        for partition, place in list(self._places.items()):
+            if place.stalled(self._group.highwater(partition), self._monotonic()):
+                asked = place.next
+                first = await self._group.first(partition, asked)
+                if first is not None and first > asked and self._places.get(partition) is place:
+                    place.found(asked, first)
+                    self._moved.add(partition)
 
     # Being behind, and memory
 

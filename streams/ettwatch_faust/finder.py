@@ -1,6 +1,7 @@
 """Which record comes next in a partition, by asking the brokers past Faust's machinery."""
 
 import contextlib
+import time
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -9,6 +10,7 @@ from aiokafka.errors import KafkaError
 __all__ = ["Finder"]
 
 _WAIT_S: Final = 5.0
+_LOOK_MS: Final = 250
 
 
 class Finder:
@@ -27,18 +29,26 @@ class Finder:
         self._consumer: AIOKafkaConsumer | None = None
 
     async def first(self, partition: int, offset: int) -> int | None:
-        """Return the offset of the first record from `offset` on; None if none comes, or the brokers do not tell."""
+        """Return the offset of the first record from `offset` on, as far as is known: before it there is none.
+
+        Offsets may hold no record: the end of a transaction takes one. None if nothing comes, or the brokers do not
+        tell.
+        """
         place = TopicPartition(self._topic, partition)
+        until_s = time.monotonic() + self._wait_s
         try:
             consumer = await self._started()
             consumer.assign([place])
             consumer.seek(place, offset)
-            found = await consumer.getmany(place, timeout_ms=int(self._wait_s * 1000), max_records=1)
+            while time.monotonic() < until_s:
+                found = await consumer.getmany(place, timeout_ms=_LOOK_MS, max_records=1)
+                if records := found.get(place):
+                    return int(records[0].offset)
+                if (position := await consumer.position(place)) > offset:
+                    return int(position)
         except (KafkaError, OSError, TimeoutError):
             await self.close()
-            return None
-        records = found.get(place)
-        return int(records[0].offset) if records else None
+        return None
 
     async def _started(self) -> AIOKafkaConsumer:
         if self._consumer is None:

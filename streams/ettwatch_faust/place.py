@@ -7,6 +7,7 @@ __all__ = ["Next", "Place"]
 
 _AGAIN_S: Final = 2.0
 _CAUGHT_UP_S: Final = 5.0
+_STALLED_S: Final = 5.0
 
 
 class Next(Enum):
@@ -28,7 +29,7 @@ class Place:
         offset: Of the first record to take.
     """
 
-    __slots__ = ("_caught_up_s", "_seek_s", "_sought", "_until", "next", "stamp_s")
+    __slots__ = ("_caught_up_s", "_seek_s", "_sought", "_until", "_waits", "next", "stamp_s")
 
     def __init__(self, offset: int) -> None:
         self.next = offset
@@ -37,6 +38,7 @@ class Place:
         self._seek_s = 0.0
         self._caught_up_s: float | None = None
         self._until: int | None = None
+        self._waits = (-1, 0.0)
 
     def judge(self, offset: int, now_s: float) -> Next:
         """Say what to do with a record, and move on where it is taken."""
@@ -55,6 +57,20 @@ class Place:
         """Take note that the first record from `asked` on is `first`: there are none between."""
         if self.next == asked and first > asked:
             self.next = self._sought = first
+
+    def stalled(self, highwater: int | None, now_s: float) -> bool:
+        """Tell, now and then, that a record should have come for a while: perhaps what is left holds none.
+
+        Args:
+            highwater: The next offset that will be written; None: not known yet.
+            now_s: By a monotonic clock.
+        """
+        offset, since_s = self._waits
+        waits = highwater is not None and highwater > self.next
+        if waits and offset == self.next and now_s - since_s < _STALLED_S:
+            return False
+        self._waits = (self.next if waits else -1, now_s)
+        return waits and offset == self.next
 
     def lag(self, highwater: int | None, clock_s: float) -> tuple[int, float]:
         """Return how many records wait to be read, and how long ago (s) the newest one that was read had arrived."""

@@ -410,6 +410,25 @@ def test_of_offsets_without_records_the_brokers_are_asked() -> None:
     run(main())
 
 
+def test_a_partition_that_ends_with_the_end_of_a_transaction_is_not_behind_for_ever() -> None:
+    async def main() -> None:
+        bench = Bench()
+        await bench.engine.assign([0], 1)
+        bench.engine.take(record(0))
+        bench.end, bench.firsts = 2, {1: 2}
+        await bench.engine.flush()
+        assert bench.to(NAMES.jobs) == [], "another record may wait"
+        bench.clock_us += 1200 * SECOND
+        for _ in range(8):
+            await asyncio.sleep(1)
+            await bench.engine.flush()
+        assert bench.did.count("first") == 1
+        assert bench.commits[-1] == {0: 2}
+        assert decode_summary(bench.to(NAMES.jobs)[-1].value or b"").status == "silent", "its own clock counts"
+
+    run(main())
+
+
 def test_a_record_from_elsewhere_does_not_make_others_pass_for_missing() -> None:
     """Offset 4 holds nothing. 8 was on its way from before a rebalance, and comes again in its turn."""
 

@@ -25,6 +25,16 @@ def test_what_is_missing_is_asked_for_once_in_a_while() -> None:
     assert place.judge(3, 2.3) is Next.SEEK, "another gap"
 
 
+def test_it_says_now_and_then_that_a_record_does_not_come() -> None:
+    place = Place(0)
+    assert [place.stalled(None, 0.0), place.stalled(0, 9.0)] == [False, False], "nothing has to come"
+    said = [place.stalled(1, now_s) for now_s in (10.0, 14.9, 15.0, 16.0, 20.0)]
+    assert said == [False, False, True, False, True]
+    place.judge(0, 21.0)
+    assert [place.stalled(2, now_s) for now_s in (21.0, 25.0)] == [False, False], "it has moved"
+    assert place.stalled(2, 26.0)
+
+
 def test_where_there_is_nothing_it_goes_on_behind_it() -> None:
     place = Place(0)
     place.judge(9, 0.0)
