@@ -67,7 +67,8 @@ def test_a_save_within_which_the_job_failed_comes_to_its_end_where_it_begins_soo
     assert found.ratio == pytest.approx(1, abs=0.1)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     ("remedy", "changes"),
     [
