@@ -31,7 +31,9 @@ __all__ = ["Engine"]
 
 _LOG: Final = logging.getLogger(__name__)
 _PUBLISH_S: Final = 0.35
-_QUIET_S: Final = 0.12
+_QUIET_S: Final = (0.2, 0.05)
+_LOADED: Final = 0.6
+"""Where flushes take this share of the time, mere progress is told more slowly, so that what happened is told sooner."""
 _EVICT_EVERY_S: Final = 5.0
 
 
@@ -92,6 +94,8 @@ class Engine:
         self._term = 0  # rises whenever partitions are taken away
         self._evict_s = 0.0
         self._turn = 0
+        self._begun_s = self._took_s = 0.0  # of the flush before
+        self._loaded = False
         self._joined = False
         self._trouble: str | None = None
 
@@ -209,6 +213,8 @@ class Engine:
         """Send, wait, commit. Raises StateError where a state cannot be read."""
         async with self._flushing:
             begun_s = self._monotonic()
+            self._loaded = self._took_s > _LOADED * (begun_s - self._begun_s)
+            self._begun_s, self._took_s = begun_s, 0.0
             await self._seek()
             await self._pass_over_ends()
             term = self._term
@@ -231,17 +237,18 @@ class Engine:
                 raise
             for partition, some in writes.items():
                 self._store().write(partition, some, last.get((self._names.state, partition)))
-            self._metrics.flush_seconds.observe(self._monotonic() - begun_s)
+            self._took_s = self._monotonic() - begun_s
+            self._metrics.flush_seconds.observe(self._took_s)
             self._evict()
 
     def _collect(self) -> tuple[list[Out], dict[int, list[Write]]]:
         """Gather what is to be sent. All at one moment: nothing is folded meanwhile."""
-        begun_s, now = self._monotonic(), self._monotonic
+        begun_s, now, quiet_s = self._monotonic(), self._monotonic, _QUIET_S[self._loaded]
         behind = {partition: self._behind(partition) for partition in self._lanes}
         self._turn += 1
         told = collect(
             *(self._names, self._inbox, in_turn(self._lanes, self._turn), behind, self._clock()),
-            *(lambda: now() - begun_s < _PUBLISH_S, lambda: now() - begun_s < _QUIET_S),
+            *(lambda: now() - begun_s < _PUBLISH_S, lambda: now() - begun_s < quiet_s),
         )
         self._metrics.published.inc(told.publications)
         return told.outs, told.writes

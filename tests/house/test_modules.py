@@ -9,7 +9,7 @@ from house.tree import PACKAGES, text, under
 LONGEST = 300
 # Modules that are one table or one subject, and would only be harder to read in two.
 LONGER: dict[str, int] = {
-    "streams/ettwatch_faust/engine.py": 340,
+    "streams/ettwatch_faust/engine.py": 350,
     "streams/ettwatch_faust/lane.py": 320,
     "streams/ettwatch_faust/windows/engine.py": 305,
 }

@@ -18,10 +18,9 @@ _LAG_EVERY_S: Final = 2.0
 _AWAY_S: Final = 2.0
 """How long to wait at the end for a ClickHouse that is away."""
 
-_SHARE: Final = 2.0
 _MOST_SHARE: Final = 4.0
-"""A batch waits for others twice as long as the one before took to be written, so that ClickHouse has as much time for
-its merges; and at most this many times as long as it would else."""
+"""A batch waits for others as long as the one before took to be written, so that ClickHouse has as much time for its
+merges; and at most this many times as long as it would else."""
 
 
 class Reads(Protocol):
@@ -184,7 +183,7 @@ class Sink:
     def _patience_s(self) -> float:
         """Return how long a record waits for others: longer where ClickHouse is slow, for few parts cost less."""
         usual = self._limits.seconds
-        return min(max(usual, _SHARE * self._took_s), _MOST_SHARE * usual)
+        return min(max(usual, self._took_s), _MOST_SHARE * usual)
 
     def _launch(self) -> None:
         self._launched_at = self._monotonic()
