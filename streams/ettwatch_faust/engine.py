@@ -33,7 +33,7 @@ _LOG: Final = logging.getLogger(__name__)
 _PUBLISH_S: Final = 0.35
 _QUIET_S: Final = (0.2, 0.05)
 _LOADED: Final = 0.6
-"""Where flushes take this share of the time, mere progress is told more slowly, so that what happened is told sooner."""
+"""Where flushes take this share of the time, mere progress is told more slowly: what happened is told sooner then."""
 _EVICT_EVERY_S: Final = 5.0
 
 

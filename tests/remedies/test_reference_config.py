@@ -142,9 +142,9 @@ def test_every_variant_is_run_interleaved_and_told_in_a_table(tmp_path: Path) ->
     assert made.go(rounds(committed_slowness(), no_slowness(), variants(), 3))
     names = ["baseline", "all", *(variant.name for variant in variants() if variant.name not in ("baseline", "all"))]
     order = [config.out.name.partition("-")[0] for config in ran if config.open_s]
-    assert order == [*names, *reversed(names), *names]
+    assert order == [*names, *names[:2], *reversed(names[2:]), *names]
     assert [config.out.name for config in ran if not config.open_s] == [
-        *("baseline-bare-0", "all-bare-0", "all-bare-1", "baseline-bare-1", "baseline-bare-2", "all-bare-2")
+        *("baseline-bare-0", "all-bare-0", "baseline-bare-1", "all-bare-1", "baseline-bare-2", "all-bare-2")
     ]
     # What a job remembers is there from the start, and for each variant by itself; the baseline has nothing.
     memories = {config.out.name.partition("-")[0]: config.memory for config in ran}

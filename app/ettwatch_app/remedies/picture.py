@@ -46,7 +46,7 @@ def _pairs(axes: Any, table: Sequence[Row]) -> None:
     axes.set_xticks(list(places), [f"{row.remedy}\n{row.words}" for row in table], fontsize=7, rotation=35, ha="right")
     axes.set_ylabel("seconds, median and range")
     axes.set_yscale("symlog", linthresh=0.1)
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)  # above: bars are everywhere else
 
 
 def _shares(axes: Any, runs: Runs) -> None:

@@ -66,16 +66,16 @@ def rounds(
 ) -> list[Round]:
     """The rounds in order: `repeats` of all variants with slowness, each followed by one without.
 
-    Interleaved, so that what drifts on the machine meets all variants alike; every second round runs backwards. Without
-    slowness only the two ends are run, nothing on and everything on. The first round of each kind must be; of a quick
-    bench only that with slowness.
+    Interleaved, so that what drifts on the machine meets all variants alike; every second round runs backwards, but for
+    the two ends, nothing on and everything on: with them all is compared, and where time runs out they come first.
+    Without slowness only they are run. The first round of each kind must be; of a quick bench only that with slowness.
     """
     first = [variant for name in (BASELINE, ALL) for variant in wanted if variant.name == name]
     others = [variant for variant in wanted if variant not in first]
     made: list[Round] = []
     for number in range(repeats):
-        for slowness, these in ((slow, [*first, *others]), (bare, first)):
-            order = tuple(these) if number % 2 == 0 else tuple(reversed(these))
+        for slowness, more in ((slow, others), (bare, [])):
+            order = (*first, *(more if number % 2 == 0 else reversed(more)))
             must = number == 0 and (slowness is slow or not quick)
             made.append(Round(slowness, number, order, must))
     return [each for each in made if each.variants]
