@@ -173,3 +173,18 @@ def test_comparing_weeks_and_teams_gives_the_numbers_of_each(fleet: Served) -> N
     assert told["b"]["components"] == groups["feed"]["components"]
     job = fleet.plain.get("compare", {"kind": "job", "a": "worked-example", "b": "hang-then-timeout"})
     assert job["a"]["ett_pct"] == pytest.approx(fleet.plain.get("jobs/worked-example")["row"]["ett_pct"])
+
+
+def test_there_is_no_before_of_which_only_a_part_is_told(fleet: Served, store: Store) -> None:
+    ((first, team),) = store.query(
+        "SELECT min(toUnixTimestamp(hour)) * 1000000, (SELECT max(team) FROM jobs WHERE team != '') "
+        "FROM rollup_hours WHERE parts > 0"
+    ).rows
+    length = 12 * HOUR
+    for begin, whole in ((int(str(first)), True), (int(str(first)) - HOUR, False)):
+        asked = {"from": begin + length, "to": begin + 2 * length}
+        told = fleet.plain.get("fleet", asked)
+        assert (told["before"] is not None) == whole
+        assert any(group["before_lost_gpu_h"] is not None for group in told["groups"]) == whole
+        one = fleet.plain.get(f"teams/{team}", asked)
+        assert whole or one["before"] is None

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
 
+from ettwatch_monitor.api.shapes import JobDetail, Timeline
 from support.web_answers import DAY, HOUR, NOW, row
 from support.web_page import Watched
-from support.web_server import Question, Site
+from support.web_server import Answer, Question, Site, usual
 from support.web_service import live
 
 
@@ -147,8 +148,51 @@ def test_a_timeline_shows_what_was_hidden_and_who_was_last(site: Site, watched: 
     assert abs(part["width"] / whole["width"] - 0.3) < 0.03
     expect(chart.locator("[data-says*='nothing waited for it'] rect")).to_have_count(1)
     expect(chart.locator("[data-says*='rank 7 was last, 1 min behind']")).to_have_count(1)
-    expect(page.locator("#start")).to_contain_text("Most went to Trainer start-up: get first batch data (44 %)")
+    expect(page.locator("#start")).to_contain_text(
+        "The largest part, 44 %, went to Trainer start-up: get first batch data."
+    )
+    expect(page.locator("#start")).not_to_contain_text("waited for rank")
     expect(page.locator("#start")).to_contain_text("9 min went by: 1 min waiting for hardware, then 8 min on it")
+
+
+def test_a_start_names_the_rank_that_the_others_waited_for(site: Site, watched: Watched) -> None:
+    def reply(question: Question) -> Answer:
+        told = usual(question)
+        if isinstance(told, Timeline):
+            # 2 s of device init, 21 s of the process group, and the last 60 s before the first batch.
+            late = [one.model_copy(update={"last_rank": 3}) for one in told.phases if one.behind_s]
+            return told.model_copy(update={"phases": late})
+        return told
+
+    site.reply = reply
+    watched.page.goto(site.url + "/jobs/job-1")
+    watched.settled()
+    start = watched.page.locator("#start")
+    expect(start).to_contain_text("For 1 min 23 s of the start (15 %) the others waited for rank 3, last in 3 stages.")
+
+
+def test_a_job_that_did_not_start_has_no_link_to_nothing(site: Site, watched: Watched) -> None:
+    def reply(question: Question) -> Answer:
+        told = usual(question)
+        if isinstance(told, JobDetail):
+            return told.model_copy(update={"attempts": [], "row": told.row.model_copy(update={"tts_s": None})})
+        return told
+
+    site.reply = reply
+    watched.page.goto(site.url + "/jobs/job-1")
+    page = watched.settled()
+    expect(page.locator("#start")).to_have_count(0)
+    expect(page.locator("a[href='#start']")).to_have_count(0)
+
+
+def test_the_time_goes_along_from_a_team_to_a_job_and_its_advice(site: Site, watched: Watched) -> None:
+    page = watched.page
+    page.goto(site.url + "/teams/team-ads?range=yesterday")
+    watched.settled()
+    page.get_by_role("link", name="job-1").click()
+    expect(page).to_have_url(site.url + "/jobs/job-1?range=yesterday")
+    page.get_by_role("link", name="What to do about it").click()
+    expect(page).to_have_url(site.url + "/advice?range=yesterday&team=team-ads")
 
 
 def test_jobs_are_filtered_sorted_and_paged_in_the_address(site: Site, watched: Watched) -> None:

@@ -149,12 +149,16 @@ def _common(lives: Sequence[Life]) -> tuple[str | None, str | None]:
 def _trust(remedy: Remedy, times: int, off: float) -> tuple[Confidence, str]:
     """How far to trust a prediction: less where there are few cases, or where laying out anew is off by itself."""
     if times < _FEW:
-        return "low", f"{remedy.why}; only {times} cases were seen"
+        return "low", f"{remedy.why}; {_few(times)}"
     if off > 5:
         return "low", f"{remedy.why}; these jobs laid out anew are {off:.0f} % off"
     if times < _ENOUGH and remedy.confidence == "high":
-        return "medium", f"{remedy.why}; only {times} cases were seen"
+        return "medium", f"{remedy.why}; {_few(times)}"
     return remedy.confidence, remedy.why
+
+
+def _few(times: int) -> str:
+    return "only 1 case was seen" if times == 1 else f"only {times} cases were seen"
 
 
 __all__ = ["Advice", "Entry", "advise"]

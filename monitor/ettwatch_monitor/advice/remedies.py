@@ -144,7 +144,7 @@ REMEDIES: Final[tuple[Remedy, ...]] = (
     ),
     Remedy(
         "save_interval",
-        "save every sqrt(2 x blocking x MTBF)",
+        "save checkpoints at the best interval (Young/Daly)",
         "wasted_training.rework",
         (Change(save_interval_s=BEST),),
         ("the MTBF of jobs of the same team, model and size stays", *_SAME),

@@ -9,13 +9,17 @@ from ettwatch_monitor.queries.rows import micros, named
 __all__ = ["count_firing", "list_alerts"]
 
 _MOST: Final = 500
+_URGENT: Final = "multiIf(status != 'firing', 3, severity = 'critical', 0, severity = 'warning', 1, 2)"
 
 
 def list_alerts(store: Store, status: str | None = None) -> list[AlertRow]:
-    """Return the newest state of each alert, at most 500: those that fire first, then the newest. Raises StoreError."""
+    """Return the newest state of each alert, at most 500: those that fire first, by severity, then the newest.
+
+    Raises StoreError.
+    """
     where = "status = {status:String}" if status is not None else "1"
     answer = store.query(
-        f"SELECT * FROM alerts WHERE {where} ORDER BY status = 'firing' DESC, updated_at DESC, key LIMIT {_MOST}",
+        f"SELECT * FROM alerts WHERE {where} ORDER BY {_URGENT}, updated_at DESC, key LIMIT {_MOST}",
         {"status": status} if status is not None else {},
     )
     return [_row(named(answer.columns, row)) for row in answer.rows]

@@ -14,7 +14,7 @@ from ettwatch_monitor.queries.rows import by_component, hours
 from ettwatch_monitor.queries.scope import DIMENSIONS, Scope
 from ettwatch_monitor.queries.span import Span
 
-__all__ = ["EMPTY", "comparable", "fleet", "groups_of", "made_until", "team_view", "window_of"]
+__all__ = ["EMPTY", "comparable", "fleet", "groups_of", "made_until", "team_view", "whole_before", "window_of"]
 
 EMPTY = Figures(
     ett_pct=None,
@@ -53,6 +53,17 @@ _COMPARABLE = 0.1
 def comparable(now: float, before: float) -> bool:
     """Tell whether so many GPU-hours of before are worth a comparison with those of now."""
     return before > 0 and before >= _COMPARABLE * now
+
+
+def whole_before(store: Store, span: Span) -> Span | None:
+    """Return the span before, of equal length; None where there is nothing yet of its first hour. Raises StoreError."""
+    earlier = span.before
+    if earlier is None:
+        return None
+    ((number, first),) = store.query(
+        "SELECT count(), min(toUnixTimestamp(hour)) FROM rollup_hours WHERE parts > 0"
+    ).rows
+    return earlier if number and cast(int, first) * 1_000_000 <= earlier.start else None
 
 
 def window_of(span: Span) -> Window:
@@ -136,9 +147,10 @@ def made_until(store: Store) -> int | None:
 def _before(
     store: Store, now: Sums | None, span: Span, scope: Scope, by: str | None
 ) -> tuple[Sums | None, dict[str, Sums]]:
-    if span.before is None:
+    earlier = whole_before(store, span)
+    if earlier is None:
         return None, {}
-    before, groups = sums(store, span.before, scope, by, stages=False)
+    before, groups = sums(store, earlier, scope, by, stages=False)
     hours_now = now.figures.total_gpu_h if now is not None else 0.0
     if before is None or not comparable(hours_now, before.figures.total_gpu_h):
         return None, {}

@@ -7,7 +7,7 @@ from typing import Final
 from ettwatch_clickhouse import Store
 from ettwatch_core.ownership import Owners
 from ettwatch_monitor.api.shapes import OwnerView, StageLoss
-from ettwatch_monitor.queries.fleet import comparable, window_of
+from ettwatch_monitor.queries.fleet import comparable, whole_before, window_of
 from ettwatch_monitor.queries.ownership import Loss, losses, owner_of
 from ettwatch_monitor.queries.rows import hours, per_cent
 from ettwatch_monitor.queries.scope import Scope
@@ -27,7 +27,8 @@ def owner_view(store: Store, owners: Owners, span: Span, name: str) -> OwnerView
     named = {rule.owner.team for rule in owners.rules}
     if not own and name != NOBODY and name not in named:
         return None
-    earlier = losses(store, owners, span.before, Scope()) if span.before is not None else []
+    before = whole_before(store, span)
+    earlier = losses(store, owners, before, Scope()) if before is not None else []
     if not comparable(*(sum(loss.gpu_us for loss in told) for told in (everything, earlier))):
         earlier = []
     total = sum(loss.gpu_us for loss in own)

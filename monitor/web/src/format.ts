@@ -23,6 +23,21 @@ export function percent(value: number | null | undefined, digits = 1): string {
   return value === null || value === undefined || !Number.isFinite(value) ? DASH : `${grouped(value, digits)} %`;
 }
 
+/** "most of it, 61 %"; "the largest part, 24 %" where it is less than half; "all of it". */
+export function largest(part: number, whole: number): string {
+  if (part >= whole * 0.9995) return "all of it";
+  return `${part * 2 < whole ? "the largest part" : "most of it"}, ${percent(whole > 0 ? (part / whole) * 100 : null, 0)}`;
+}
+
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** "1 job", "12 jobs". */
+export function counted(value: number, one: string): string {
+  return `${count(value)} ${one}${value === 1 ? "" : "s"}`;
+}
+
 export function signed(value: number, text: (size: number) => string): string {
   return `${value > 0 ? "+" : value < 0 ? MINUS : "±"}${text(Math.abs(value))}`;
 }

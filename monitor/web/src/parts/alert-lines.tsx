@@ -1,5 +1,6 @@
 // Alerts in short: one line each.
 import { moment } from "../format";
+import { link } from "../router";
 import type { AlertRow } from "../types";
 
 export function Severity(props: { of: string }) {
@@ -13,11 +14,11 @@ export function AlertLines(props: { alerts: AlertRow[]; most: number }) {
     <ul class="lines">
       {props.alerts.slice(0, props.most).map((one) => (
         <li key={`${one.key} ${one.episode}`}>
-          <Severity of={one.severity} /> <a href={`/alerts?key=${encodeURIComponent(one.key)}`}>{one.title}</a>
+          <Severity of={one.severity} /> <a href={link(["alerts"], { key: one.key })}>{one.title}</a>
           <span class="hint"> since {moment(one.starts_us)}{one.silenced ? ", silenced" : ""}</span>
         </li>
       ))}
-      {props.alerts.length > props.most ? <li><a href="/alerts">and {props.alerts.length - props.most} more</a></li> : null}
+      {props.alerts.length > props.most ? <li><a href={link(["alerts"])}>and {props.alerts.length - props.most} more</a></li> : null}
     </ul>
   );
 }

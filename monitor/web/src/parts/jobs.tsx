@@ -12,7 +12,7 @@ export function Status(props: { of: string }) {
 }
 
 export function JobLink(props: { job: string }) {
-  return <a class="job" href={`/jobs/${encodeURIComponent(props.job)}`}>{props.job}</a>;
+  return <a class="job" href={link(["jobs", props.job])}>{props.job}</a>;
 }
 
 function Team(props: { of: string | null }) {

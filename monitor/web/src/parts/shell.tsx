@@ -47,6 +47,8 @@ function Pulse() {
 export function Shell(props: { title: string; children: ComponentChildren }) {
   const { me, place } = useScene();
   const { news } = useLive();
+  // The last hour with figures may not be over.
+  const until = me.last_us === null ? null : Math.min(me.last_us, me.now_us);
   const here = place.path[0] ?? "";
   const section = here === "teams" || here === "owners" ? "" : here;
   return (
@@ -74,7 +76,7 @@ export function Shell(props: { title: string; children: ComponentChildren }) {
       <footer class="foot">
         <span>ettwatch {me.version}</span>
         <span>All times are UTC.</span>
-        {me.last_us ? <span>Figures until {moment(me.last_us)} ({ago(me.last_us, me.now_us)})</span> : null}
+        {until ? <span>Figures until {moment(until)} ({ago(until, me.now_us)})</span> : null}
         <span>{me.user}, {me.role}</span>
         <a href="/api/v1/openapi.json">API</a>
       </footer>

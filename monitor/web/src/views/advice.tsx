@@ -3,7 +3,7 @@ import type { AdviceAnswer, Entry } from "../advice";
 import { address, useAnswer } from "../api";
 import { Bar } from "../charts/stack";
 import { useScene } from "../context";
-import { amount, count, percent, span } from "../format";
+import { amount, count, counted, percent, span } from "../format";
 import { Empty, Failed, Shown } from "../parts/answer";
 import { Section } from "../parts/figure";
 import { Pick } from "../parts/pick";
@@ -30,11 +30,11 @@ function One(props: { entry: Entry; most: number }) {
         <span class="gain"><strong>{amount(entry.gpu_h_week)}</strong> <Term of="GPU-hours" /> a week</span>
       </div>
       <Bar value={entry.gpu_h_week} of={props.most} stage={componentOf(entry.stage)} />
-      <p>{entry.why}</p>
+      <p>Why this confidence: {entry.why}.</p>
       <p class="hint">
         <Stage of={entry.stage} /> · team {entry.team ? <a href={link(["teams", entry.team])}>{entry.team}</a> : "none named"}
         {entry.owner ? <> · <Term of="owner" /> <a href={link(["owners", entry.owner])}>{entry.owner}</a>{entry.contact ? ` (${entry.contact})` : ""}</> : null}
-        {" "}· {count(entry.jobs)} jobs, {count(entry.times)} times · {amount(entry.held_gpu_h_week)} of it <Term of="held" />
+        {" "}· {counted(entry.jobs, "job")}, {counted(entry.times, "time")} · {amount(entry.held_gpu_h_week)} of it <Term of="held" />
         {" "}· <Term of="confidence" means={CONFIDENT[entry.confidence]}>{entry.confidence} confidence</Term>
       </p>
       <details>

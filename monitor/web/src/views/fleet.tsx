@@ -1,7 +1,7 @@
 // The fleet: what it lost, to what, and who lost most.
 import { address, useAnswer } from "../api";
 import { useScene } from "../context";
-import { amount, moment, percent } from "../format";
+import { amount, largest, moment, percent } from "../format";
 import { useLive } from "../live";
 import { AlertLines } from "../parts/alert-lines";
 import { Empty, Shown } from "../parts/answer";
@@ -25,8 +25,8 @@ function Sentence(props: { fleet: Fleet; phrase: string }) {
   return (
     <p class="lead">
       {props.phrase} the fleet lost <strong>{amount(total.lost_gpu_h)}</strong> of {amount(total.total_gpu_h)} GPU-hours ({percent(total.ett_pct === null ? null : 100 - total.ett_pct)}).
-      {first ? <> The {by} that lost most is <a href={by === "team" || by === "owner" ? link([`${by}s`, first.key!]) : link(["jobs"], { [by]: first.key!, sort: "-lost" })}><strong>{first.key}</strong></a>: {amount(first.lost_gpu_h)} GPU-hours{component ? <>, mostly to {named(component).toLowerCase()}</> : null}.</> : null}
-      {stage ? <> The stage that costs most is <strong>{named(stage.stage)}</strong>{stage.owner ? <>, run by <a href={link(["owners", stage.owner.team])}>{stage.owner.team}</a></> : null}. <a href={link(["advice"])}>What to do about it</a></> : null}
+      {first ? <> {by === "owner" ? "The owner whose stages cost most" : `The ${by} that lost most`} is <a href={by === "team" || by === "owner" ? link([`${by}s`, first.key!]) : link(["jobs"], { [by]: first.key!, sort: "-lost" })}><strong>{first.key}</strong></a>: {amount(first.lost_gpu_h)} GPU-hours{component ? <>, {largest(first.components[component] ?? 0, first.lost_gpu_h)}, to {named(component).toLowerCase()}</> : null}.</> : null}
+      {stage ? <> The stage that costs most is <strong>{named(stage.stage)}</strong>{stage.owner ? <>, owned by <a href={link(["owners", stage.owner.team])}>{stage.owner.team}</a></> : null}. <a href={link(["advice"])}>What to do about it</a></> : null}
     </p>
   );
 }
@@ -61,7 +61,7 @@ export function FleetView() {
             )}>
               <Groups kind={data.by} groups={data.groups} label={`Lost GPU-hours by ${data.by}`} />
             </Section>
-            <Section id="alerts" title={<a href="/alerts">Alerts</a>}>
+            <Section id="alerts" title={<a href={link(["alerts"])}>Alerts</a>}>
               <Shown answer={alerts} what="alerts">{(told) => <AlertLines alerts={told.alerts.filter((one) => one.status === "firing")} most={6} />}</Shown>
             </Section>
           </div>

@@ -1,5 +1,5 @@
 // Why a job took so long to start: the first attempt before its first batch, stage by stage, with what mostly helps.
-import { amount, percent, span } from "../format";
+import { amount, capital, largest, percent, span } from "../format";
 import { Bar } from "../charts/stack";
 import { Section } from "../parts/figure";
 import { Stage } from "../parts/stage";
@@ -7,7 +7,10 @@ import { Table } from "../parts/table";
 import { Term } from "../parts/term";
 import { link } from "../router";
 import { componentOf, helps, named } from "../terms";
-import type { JobDetail, Timeline } from "../types";
+import type { JobDetail, PhaseRow, Timeline } from "../types";
+
+/** From this share of a start on, waiting for one rank is worth a sentence. */
+const LATE = 0.1;
 
 interface Part {
   stage: string;
@@ -29,21 +32,54 @@ export function partsOf(told: Timeline, from: number, to: number): Part[] {
   return [...found.values()].sort((a, b) => b.seconds - a.seconds);
 }
 
+interface Late {
+  rank: number;
+  seconds: number;
+  stages: number;
+}
+
+/** The rank that the others of an attempt waited for in several stages before a moment, if for a tenth of `all` (seconds). */
+export function lateIn(told: Timeline, attempt: number, until: number, all: number): Late | null {
+  const ranks = new Map<number, PhaseRow[]>();
+  for (const one of told.phases) {
+    // Nobody waits for what only holds other phases, or runs beside something longer.
+    if (one.attempt !== attempt || one.open || one.container || one.background || one.behind_s <= 0 || one.charged_s <= 0 || one.end_us > until) continue;
+    ranks.set(one.last_rank, [...(ranks.get(one.last_rank) ?? []), one]);
+  }
+  let worst: Late | null = null;
+  for (const [rank, rows] of ranks) {
+    const stages = new Set(rows.map((row) => row.phase)).size;
+    let reached = 0;
+    let waited = 0;
+    // Phases may overlap: time counts once.
+    const waits = rows.map((row) => [Math.max(row.end_us - row.behind_s * 1e6, row.start_us), row.end_us] as const).sort((a, b) => a[0] - b[0]);
+    for (const [since, end] of waits) {
+      waited += Math.max(0, end - Math.max(since, reached));
+      reached = Math.max(reached, end);
+    }
+    if (stages > 1 && waited / 1e6 >= all * LATE && waited / 1e6 > (worst?.seconds ?? 0)) worst = { rank, seconds: waited / 1e6, stages };
+  }
+  return worst;
+}
+
 export function Start(props: { job: JobDetail; told: Timeline }) {
   const { job, told } = props;
   const first = job.attempts[0];
   if (!first) return null;
   const until = first.first_batch_us ?? first.end_us;
+  const over = !first.open;
   const parts = partsOf(told, told.t0_us, until);
   const all = parts.reduce((sum, part) => sum + part.seconds, 0);
   const waited = parts.filter((part) => componentOf(part.stage) === "scheduling").reduce((sum, part) => sum + part.seconds, 0);
   const worst = parts[0];
+  const late = lateIn(told, first.attempt, until, all);
   return (
-    <Section id="start" title={first.first_batch_us === null ? "Why it has not started to train" : "Why it took so long to start"}>
+    <Section id="start" title={first.first_batch_us !== null ? "Why it took so long to start" : over ? `Why attempt ${first.attempt} did not come to train` : "Why it has not started to train"}>
       <p class="lead small">
-        From when it could have run to its first batch{first.first_batch_us === null ? ", which has not come," : ""} {span(all)} went by: {span(waited)} waiting for hardware,
+        From when it could have run to its first batch{first.first_batch_us !== null ? "" : over ? `, which did not come in attempt ${first.attempt},` : ", which has not come,"} {span(all)} went by: {span(waited)} waiting for hardware,
         then {span(all - waited)} on it (its <Term of="time to start" />).
-        {worst ? <> Most went to <strong>{named(worst.stage)}</strong> ({percent((worst.seconds / all) * 100, 0)}).</> : null}
+        {worst ? <> {capital(largest(worst.seconds, all))}, went to <strong>{named(worst.stage)}</strong>.</> : null}
+        {late ? <> For {span(late.seconds)} of the start ({percent((late.seconds / all) * 100, 0)}) the others <strong>waited for rank {late.rank}</strong>, <a href="#stragglers">last in {late.stages} stages</a>.</> : null}
       </p>
       <Table label="The start, stage by stage" rows={parts.slice(0, 12)} keyOf={(row) => row.stage} columns={[
         { name: "stage", head: "stage", first: true, cell: (row) => <Stage of={row.stage} /> },

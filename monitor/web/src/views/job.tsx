@@ -121,8 +121,8 @@ export function JobView(props: { job: string }) {
             </p>
             <Facts>
               <Figure name={<Term of="ETT %" />} value={percent(row.ett_pct)} sub={`${span(data.effective_s)} of ${span(row.e2e_s)}`} href="#numbers" explains="Where the rest went" />
-              <Figure name={<Term of="lost GPU-hours" />} value={amount(row.lost_gpu_h)} sub={row.worst_stage ? <>most to <Stage of={row.worst_stage} /></> : null} href="#numbers" explains="By stage" />
-              <Figure name={<Term of="time to start" />} value={span(row.tts_s)} sub={row.tts_s === null ? "no first batch in attempt 0" : null} href="#start" explains="Why it took that long" />
+              <Figure name={<Term of="lost GPU-hours" />} value={amount(row.lost_gpu_h)} sub={row.worst_stage ? <>the largest part to <Stage of={row.worst_stage} /></> : null} href="#numbers" explains="By stage" />
+              <Figure name={<Term of="time to start" />} value={span(row.tts_s)} sub={row.tts_s === null ? "no first batch in attempt 0" : null} href={told && data.attempts.length ? "#start" : undefined} explains={row.tts_s === null ? "What took its time" : "Why it took that long"} />
               <Figure name={<Term of="time to recover">recovering</Term>} value={span(row.recovery_s)} sub={data.ttr_s.length ? `times to recover: ${data.ttr_s.slice(0, 4).map(span).join(", ")}${data.ttr_s.length > 4 ? " …" : ""}` : "nothing to recover from"} href="#attempts" explains="Attempt by attempt" />
               <Figure name={<Term of="failures" />} value={count(row.nof)} sub={`${count(data.nof_preempted)} preempted, ${count(data.nof_infra)} not by user code or configuration`} href="#attempts" explains="How they ended" />
               <Figure name={<Term of="unsaved work" />} value={span(data.unsaved_s)} sub="training that failures threw away" href="#attempts" explains="In which attempts" />
@@ -134,7 +134,7 @@ export function JobView(props: { job: string }) {
                 : whole.error ? <Failed text={whole.error.message} again={whole.again} /> : <Loading what="the timeline" />}
             </Section>
             {told && whole.data ? <Start job={data} told={whole.data} /> : null}
-            <div class="columns even">
+            <div class="columns even tables">
               <Section id="numbers" title="Where its time went"><Numbers job={data} /></Section>
               <div>
                 <Section id="stragglers" title={<Term of="straggler">Stragglers</Term>} note="Phases in which one rank kept the others waiting.">

@@ -1,4 +1,4 @@
-// One owner: what the stages cost that a team runs, whoever's jobs they are.
+// One owner: what the stages cost that a team owns, whoever's jobs they are.
 import { address, useAnswer } from "../api";
 import { Bar } from "../charts/stack";
 import { OverTime } from "../charts/over-time";
@@ -45,7 +45,7 @@ export function OwnerView(props: { owner: string }) {
       <Shown answer={answer} what={`owner ${owner}`}>{(data) => (data.stages.length ? (
         <>
           <p class="lead">
-            {range.phrase} what {owner === "-" ? "nobody" : owner} runs cost the fleet <strong>{amount(data.lost_gpu_h)}</strong> GPU-hours{data.share_pct === null ? "" : `, ${percent(data.share_pct)} of all that was lost`}.
+            {range.phrase} what {owner === "-" ? "nobody" : owner} owns cost the fleet <strong>{amount(data.lost_gpu_h)}</strong> GPU-hours{data.share_pct === null ? "" : `, ${percent(data.share_pct)} of all that was lost`}.
             {data.contacts.length ? <> Contact: {data.contacts.join(", ")}.</> : null}
           </p>
           <Facts>
@@ -65,7 +65,7 @@ export function OwnerView(props: { owner: string }) {
             <Share title="Clusters" kind="cluster" of={data.clusters} />
           </div>
         </>
-      ) : <Empty title={`Nothing was lost to what ${owner} runs in this time.`}><p>Choose another time above, or go to <a href={link([], { by: "owner" })}>all owners</a>. Who owns what stands in the ownership file.</p></Empty>)}</Shown>
+      ) : <Empty title={`Nothing was lost to what ${owner} owns in this time.`}><p>Choose another time above, or go to <a href={link([], { by: "owner" })}>all owners</a>. Who owns what stands in the ownership file.</p></Empty>)}</Shown>
     </>
   );
 }

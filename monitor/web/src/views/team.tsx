@@ -1,7 +1,7 @@
 // One team: what its jobs lost, to what, and which jobs.
 import { address, useAnswer } from "../api";
 import { useScene } from "../context";
-import { amount, percent } from "../format";
+import { amount, largest, percent } from "../format";
 import { Empty, Shown } from "../parts/answer";
 import { Section } from "../parts/figure";
 import { Figures } from "../parts/figures";
@@ -32,7 +32,7 @@ export function TeamView(props: { team: string }) {
         <>
           <p class="lead">
             {range.phrase} {team === "-" ? name : `the jobs of ${team}`} lost <strong>{amount(data.total.lost_gpu_h)}</strong> of {amount(data.total.total_gpu_h)} GPU-hours ({percent(data.total.ett_pct === null ? null : 100 - data.total.ett_pct)})
-            {data.stages[0] ? <>, most of it to <strong>{named(data.stages[0].stage)}</strong>: {amount(data.stages[0].gpu_h)} GPU-hours</> : null}.
+            {data.stages[0] ? <>, {largest(data.stages[0].gpu_h, data.total.lost_gpu_h)}, to <strong>{named(data.stages[0].stage)}</strong>: {amount(data.stages[0].gpu_h)} GPU-hours</> : null}.
           </p>
           <Figures now={data.total} before={data.before} filter={{ team }} />
           <Section id="lost" title="Where the lost GPU-hours went">
@@ -41,12 +41,12 @@ export function TeamView(props: { team: string }) {
               <div><h3>Stages that cost most</h3><Stages stages={data.stages} label={`Stages that cost ${team} most`} team={team} /></div>
             </div>
           </Section>
-          <Section id="jobs" title="Jobs that lost most" side={<a href={link(["jobs"], { team, sort: "-lost" })}>All jobs</a>}>
+          <Section id="jobs" title="Jobs that lost most" note="Each row is the whole life of a job, also outside of the time above." side={<a href={link(["jobs"], { team, sort: "-lost" })}>All jobs</a>}>
             {data.jobs.length ? <Jobs label={`Jobs of ${team} that lost most`} rows={data.jobs} columns={["job", "status", "gpus", "begun", "e2e", "ett", "lost", "worst", "tts", "nof"]} />
               : <Empty title="No jobs." />}
           </Section>
           <SeriesCharts series={series} />
-          <div class="columns even">
+          <div class="columns even tables">
             <Section id="models" title="By model"><Groups kind="model" groups={data.models} label={`Lost GPU-hours of ${team} by model`} /></Section>
             <Section id="clusters" title="By cluster"><Groups kind="cluster" groups={data.clusters} label={`Lost GPU-hours of ${team} by cluster`} /></Section>
           </div>
