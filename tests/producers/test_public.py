@@ -49,6 +49,7 @@ def test_a_phase_is_one_here_where_it_is_one_there(name: str) -> None:
 
 def test_before_init_everything_can_be_called_and_does_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("ettwatch.default._default", NoRecorder())  # another test may have made one
     rec = ettwatch.get()
     assert not rec.enabled
 

@@ -99,6 +99,7 @@ class Checkpointer:
         )
         self._stager: DefaultStager | None = None
         self._flight: threading.Thread | None = None
+        self._flown: _Save | None = None
         self._taken: Found | None = None
         self._agreed = True  # whether all ranks go on from the same one
         hush()
@@ -178,7 +179,9 @@ class Checkpointer:
 
     @property
     def _busy(self) -> bool:
-        return self._flight is not None and self._flight.is_alive()
+        # What is left to do behind a save that is told to be safe, or failed, is short: it is waited for.
+        flying = self._flight is not None and self._flight.is_alive()
+        return flying and self._flown is not None and not self._flown.durable.done()
 
     def _start(self, state: Mapping[str, Any], save: _Save) -> None:
         self._at("staging")
@@ -196,6 +199,7 @@ class Checkpointer:
         self._flight = threading.Thread(
             target=self._write, args=(staged, save), name="ettwatch-checkpoint", daemon=True
         )
+        self._flown = save
         self._flight.start()
 
     def _write(self, tensors: Any, save: _Save) -> None:
