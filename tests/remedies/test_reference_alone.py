@@ -14,6 +14,7 @@ import torch
 
 from ettwatch_trainer.reference.launch import environment
 from ettwatch_trainer.remedies.checkpoints import Checkpointer, read_state
+from support.remedies_losses import losses
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
@@ -32,17 +33,6 @@ def trained(out: Path, engine: str, *names: str) -> Path:
     done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=250, check=False)
     assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
     return out
-
-
-def losses(out: Path) -> dict[tuple[int, int], set[float]]:
-    """By rank and step, the losses of every attempt that did the step."""
-    found: dict[tuple[int, int], set[float]] = {}
-    for path in (out / "losses").iterdir():
-        rank = int(path.stem.rpartition("-")[2])
-        for line in path.read_text().splitlines():
-            told = json.loads(line)
-            found.setdefault((rank, told["step"]), set()).add(told["loss"])
-    return found
 
 
 def state(out: Path) -> dict[str, torch.Tensor]:

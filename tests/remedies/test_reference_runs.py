@@ -1,7 +1,6 @@
 """Real runs of the reference trainer on two ranks: what is trained is the same with each remedy on and off."""
 
 import dataclasses
-import json
 import os
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import torch
 from ettwatch_schemas import COMPONENTS, PhaseStarted
 from ettwatch_trainer.reference import REMEDIES, ReferenceConfig, job_command
 from ettwatch_trainer.remedies.checkpoints import Checkpointer, read_state
+from support.remedies_losses import losses
 from support.spooled import events, timeline
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
@@ -41,17 +41,6 @@ def run(config: ReferenceConfig, job: str) -> None:
     env = {**os.environ, **more, "ETTWATCH_SPOOL": str(config.out / "spool"), "CXX": "none"}
     done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=250, check=False)
     assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
-
-
-def losses(out: Path) -> dict[tuple[int, int], set[float]]:
-    """By rank and step, the losses of every attempt that did the step."""
-    found: dict[tuple[int, int], set[float]] = {}
-    for path in (out / "losses").iterdir():
-        rank = int(path.stem.rpartition("-")[2])
-        for line in path.read_text().splitlines():
-            told = json.loads(line)
-            found.setdefault((rank, told["step"]), set()).add(told["loss"])
-    return found
 
 
 def weights(out: Path) -> dict[str, torch.Tensor]:

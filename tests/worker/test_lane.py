@@ -328,7 +328,8 @@ def test_what_an_owner_before_told_of_the_past_is_set_right() -> None:
     again.readers.check("job", [[each] for each in told], RULES)
 
 
-def test_the_last_word_on_a_job_corrects_what_a_stale_owner_told_late() -> None:
+def disturbed_by_a_stale_owner() -> tuple[Desk, list[Event]]:
+    """Of a job that ended: the desk that took it over, after what an owner before told late; and its events."""
     told = [event("attempt_started", 0), event("training_started", 10, position=0), step(60)]
     stale = Desk()
     for each in told:
@@ -341,24 +342,18 @@ def test_the_last_word_on_a_job_corrects_what_a_stale_owner_told_late() -> None:
     desk.flush(120)
     for publication in late:
         desk.readers.publish(publication)
+    return desk, told
+
+
+def test_the_last_word_on_a_job_corrects_what_a_stale_owner_told_late() -> None:
+    desk, told = disturbed_by_a_stale_owner()
     desk.flush(120 + 6 * 3600)
     assert desk.heads() == {("job", 2, "expired")}
     desk.readers.check("job", [[each] for each in told], RULES)
 
 
 def test_what_a_stale_owner_told_late_is_set_right_soon_after_the_take_over() -> None:
-    told = [event("attempt_started", 0), event("training_started", 10, position=0), step(60)]
-    stale = Desk()
-    for each in told:
-        stale.take(60, each)
-    late = stale.flush(5 * 3600, stored=False)  # on its way while the process stands still
-    told.append(event("job_ended", 120, outcome="failed"))
-    desk = Desk(generation=2)
-    for each in told:
-        desk.take(120, each)
-    desk.flush(120)
-    for publication in late:
-        desk.readers.publish(publication)
+    desk, told = disturbed_by_a_stale_owner()
     assert desk.flush(179) == []
     assert len(desk.flush(180)) == 1, "a minute after the take-over"
     desk.readers.check("job", [[each] for each in told], RULES)
