@@ -7,15 +7,18 @@ import socket
 import tempfile
 from collections import namedtuple
 from datetime import UTC, datetime
+from importlib.metadata import metadata
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from ettwatch_app.commands.doctor import doctor
+from ettwatch_app.commands.migrate import migrate
 from ettwatch_app.datafolder import DataFolder, Ownership, UpInfo, announce
 from ettwatch_app.doctor import Finding, examine, installed, known_variables
 from ettwatch_app.doctor.environment import check_clock
+from support.clickhouse import front_process
 
 
 @pytest.fixture
@@ -75,6 +78,10 @@ def test_a_missing_extra_is_told_with_its_cure(data: Path, monkeypatch: pytest.M
     finding = only(found(data, "installed", "warn"))
     assert "no-such-package-here missing" in finding.what
     assert "pip install 'ettwatch[sinks]'" in finding.do
+
+
+def test_every_extra_is_known() -> None:
+    assert {*installed.EXTRAS, "all", "dev"} == set(metadata("ettwatch").get_all("Provides-Extra") or ())
 
 
 def test_wrong_owners_are_told_line_by_line(data: Path) -> None:
@@ -171,11 +178,30 @@ def test_kafka_is_tried_where_it_is_named(data: Path, monkeypatch: pytest.Monkey
     with socket.create_server(("127.0.0.1", 0)) as broker:
         port = broker.getsockname()[1]
         monkeypatch.setenv("ETTWATCH_KAFKA", f"127.0.0.1:{port}, nonsense:x")
-        well, bad = found(data, "kafka")
+        well, bad, mute = found(data, "kafka")
         assert (well.level, well.what) == ("ok", f"127.0.0.1:{port} takes connections")
         assert (bad.level, bad.what) == ("fail", "ETTWATCH_KAFKA: 'nonsense:x' is no broker")
+        assert mute.level == "warn"
+        assert mute.what.startswith("the topics cannot be looked at: ")
     monkeypatch.setenv("ETTWATCH_KAFKA", f"127.0.0.1:{port}")
     assert "cannot reach 127.0.0.1" in only(found(data, "kafka", "fail")).what
+
+
+def test_a_server_is_asked_for_its_tables(
+    data: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert found(data, "clickhouse") == []
+    with front_process(tmp_path_factory.mktemp("server")) as url:
+        monkeypatch.setenv("ETTWATCH_CLICKHOUSE", f"{url}/ettwatch")
+        assert "ettwatch" in only(found(data, "clickhouse", "fail")).what
+        assert CliRunner().invoke(migrate, ["--clickhouse", f"{url}/ettwatch"]).exit_code == 0
+        assert "with the tables of this version" in only(found(data, "clickhouse", "ok")).what
+    monkeypatch.setenv("ETTWATCH_CLICKHOUSE", "http://127.0.0.1:9/ettwatch")
+    away = only(found(data, "clickhouse", "fail"))
+    assert "127.0.0.1:9" in away.what
+    assert away.do
+    monkeypatch.setenv("ETTWATCH_CLICKHOUSE", "nonsense")
+    assert only(found(data, "clickhouse", "fail")).do == "correct it, or unset it"
 
 
 def test_a_clock_that_was_never_set() -> None:

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from kafka.admin import ConfigResource, KafkaAdminClient
 
 from ettwatch_app.commands.topics import topics
+from ettwatch_app.doctor.kafka import check_kafka
 from ettwatch_faust import Access, BrokersError, admin, names
 from support.kafka import PASSWORD, USER, Cluster
 
@@ -175,3 +176,19 @@ def test_what_cannot_be_is_refused(words: tuple[str, ...], says: str) -> None:
     done = ask("check", *words)
     assert done.exit_code == 2
     assert says in done.stderr
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
+def test_the_doctor_looks_at_the_topics(kafka: str, prefix: str) -> None:
+    env = {"ETTWATCH_KAFKA": kafka, "ETTWATCH_TOPIC_PREFIX": prefix, "ETTWATCH_REPLICATION": "1"}
+    (reached, missing) = check_kafka({**env, "ETTWATCH_PARTITIONS": "3"})
+    assert (reached.level, missing.level, missing.do) == ("ok", "fail", "ettwatch topics create")
+    assert ask("create", "--bootstrap", kafka, "--prefix", prefix, *SMALL).exit_code == 0
+    (_, well) = check_kafka({**env, "ETTWATCH_PARTITIONS": "3"})
+    assert (well.level, well.what.split()[0]) == ("ok", str(len(names(prefix)) - 1))
+    (_, *few, _) = check_kafka({**env, "ETTWATCH_PARTITIONS": "4"})
+    assert {each.level for each in few} == {"fail"}
+    assert all("wanted: at least 4" in each.what for each in few)
+    (_, unusable) = check_kafka({**env, "ETTWATCH_PARTITIONS": "many"})
+    assert (unusable.level, unusable.do) == ("fail", "correct it, or unset it")

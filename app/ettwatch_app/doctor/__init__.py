@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from ettwatch_app import datafolder
+from ettwatch_app.doctor.clickhouse import check_clickhouse
 from ettwatch_app.doctor.environment import check_clock, check_owners, check_variables, known_variables
 from ettwatch_app.doctor.finding import Finding
 from ettwatch_app.doctor.folders import check_data, check_spools, check_up
@@ -27,3 +28,4 @@ def examine(data: str | os.PathLike[str] | None) -> Iterator[Finding]:
     yield from check_spools(spools, followed=alive is not None and set(map(str, spools)) <= set(alive.spools))
     yield from check_owners(folder.owners)
     yield from check_kafka(os.environ)
+    yield from check_clickhouse(os.environ)

@@ -11,7 +11,8 @@ class Finding:
     """What was looked at, how it is, and what to do where it is not well.
 
     Attributes:
-        area: `installed`, `environment`, `data folder`, `up`, `spool`, `owners`, `kafka` or `clock`.
+        area: `installed`, `environment`, `data folder`, `up`, `spool`, `owners`, `kafka`, `clickhouse`
+            or `clock`.
         level: `ok`; `warn`: something works less well or waits; `fail`: something cannot work.
         what: What was found.
         do: What to do; empty where nothing is to be done.

@@ -9,10 +9,13 @@ from ettwatch_app.doctor.finding import Finding, Level
 EXTRAS = {
     "cli": (("rich", "pyyaml", "zstandard"), "replay, report, sql, doctor"),
     "sinks": (("clickhouse-connect", "chdb"), "up, report, sql, rebuild, demo"),
-    "streams": (("faust-streaming",), "the stream processor on Kafka"),
+    "server": (("clickhouse-connect", "prometheus-client"), "sink, migrate and queries on a ClickHouse server"),
+    "streams": (("faust-streaming", "rocksdict"), "worker, windows: the stream processor on Kafka"),
     "monitor": (("scipy", "fastapi", "uvicorn", "pyarrow"), "monitor, the page of up, advise, top, alerts, windows"),
     "sources": (("urllib3",), "watch and export over HTTP"),
-    "trainer": (("torch", "numpy"), "the full demo"),
+    "otlp": (("opentelemetry-proto",), "export to OTLP receivers that take no JSON"),
+    "trainer": (("torch", "numpy", "fsspec"), "the full demo, the reference trainer and its remedies"),
+    "plots": (("matplotlib",), "pictures of bench-remedies"),
 }
 _NEEDED = ("cli", "sinks")
 

@@ -1,17 +1,22 @@
-"""Whether the Kafka brokers can be reached: a TCP connection, no more."""
+"""Whether the Kafka brokers can be reached, and whether the topics there are as they have to be."""
 
 import socket
 from collections.abc import Iterator, Mapping
+from typing import Final
 
-from ettwatch_app.doctor.finding import Finding
+from ettwatch_app.doctor.finding import Finding, Level
+from ettwatch_faust import Access, BrokersError, SettingError, TopicSettings, admin, check, look, plan
 
-_PORT = 9092
-_WAIT_S = 2.0
+_PORT: Final = 9092
+_WAIT_S: Final = 2.0
+_ASK_S: Final = 3.0
+_STOPS: Final = ("missing", "too_few_partitions", "partitions_differ")
 
 
 def check_kafka(env: Mapping[str, str]) -> Iterator[Finding]:
-    """Try each broker of `ETTWATCH_KAFKA`, where that is set."""
+    """Try each broker of `ETTWATCH_KAFKA`, where that is set; one that answers is asked for the topics."""
     told = env.get("ETTWATCH_KAFKA", "").strip()
+    reached = False
     for broker in filter(None, (part.strip() for part in told.split(","))):
         host, port = _parts(broker)
         if port is None:
@@ -27,7 +32,35 @@ def check_kafka(env: Mapping[str, str]) -> Iterator[Finding]:
                 "is the broker up, the name right, the port open?",
             )
         else:
+            reached = True
             yield Finding("kafka", "ok", f"{host}:{port} takes connections")
+    if reached:
+        yield from _topics(env)
+
+
+def _topics(env: Mapping[str, str]) -> Iterator[Finding]:
+    try:
+        access, wanted = Access.read(env), plan(TopicSettings.read(env))
+        with admin(access, _ASK_S) as client:
+            findings = check(look(client, wanted), wanted)
+    except SettingError as error:
+        yield Finding("kafka", "fail", str(error), "correct it, or unset it")
+        return
+    except BrokersError as error:
+        # A trainer's login may write events, and need not see any topic.
+        yield Finding("kafka", "warn", f"the topics cannot be looked at: {error}", "a host that only trains need not")
+        return
+    missing = [each.topic for each in findings if each.code == "missing"]
+    if missing:
+        names = missing[0] if len(missing) == 1 else f"{missing[0]} and {len(missing) - 1} more"
+        yield Finding("kafka", "fail", f"topics are missing: {names}", "ettwatch topics create")
+    for each in findings:
+        if not each.ok and each.code != "missing":
+            level: Level = "fail" if each.code in _STOPS else "warn"
+            yield Finding("kafka", level, f"topic {each.topic} has {each.found}, wanted: {each.wanted}", each.fix)
+    well = sum(each.ok for each in findings)
+    if well:
+        yield Finding("kafka", "ok", f"{well} of {len(wanted)} topics are as they have to be")
 
 
 def _parts(broker: str) -> tuple[str, int | None]:
