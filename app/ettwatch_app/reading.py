@@ -1,10 +1,11 @@
 """From the views of a ClickHouse to the values that reports are made of."""
 
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any, Final, cast
 
 from ettwatch_app.goodput import Point
 from ettwatch_app.joined import joined
-from ettwatch_app.render import FleetView, JobView, Mark
+from ettwatch_app.render import FleetView, JobView, Mark, Order
 from ettwatch_clickhouse import Store, Table
 from ettwatch_core.ownership import Owners
 from ettwatch_schemas import AttemptSummary, JobSummary, PhaseSpan, Segment
@@ -14,12 +15,21 @@ __all__ = ["near_names", "read_fleet", "read_job", "read_points", "read_summarie
 _JOB_TIMES = ("t0", "t1")
 _ATTEMPT_TIMES = ("start", "end", "loop_start", "first_batch", "last_advance", "loop_end")
 _MOST_SPANS = 20
+_ORDERS: Final[Mapping[Order, str]] = {
+    "newest": "t1 DESC",
+    "lost": "gpu_e2e_s - gpu_effective_s DESC",
+    "ett": "ett_pct ASC NULLS LAST",
+    "tts": "tts_s DESC NULLS LAST",
+    "nof": "nof DESC",
+}
 
 
-def read_summaries(store: Store, *, limit: int | None = None) -> list[JobSummary]:
-    """The jobs, those that ended (or were heard of) last first. Raises StoreError."""
+def read_summaries(store: Store, *, limit: int | None = None, order: Order = "newest") -> list[JobSummary]:
+    """The jobs, by default those that ended (or were heard of) last first. Raises StoreError."""
     cut = "" if limit is None else f" LIMIT {limit}"
-    return _summaries(store.query(f"SELECT {_columns(JobSummary, _JOB_TIMES)} FROM jobs ORDER BY t1 DESC, job{cut}"))
+    return _summaries(
+        store.query(f"SELECT {_columns(JobSummary, _JOB_TIMES)} FROM jobs ORDER BY {_ORDERS[order]}, job{cut}")
+    )
 
 
 def read_job(store: Store, job: str, owners: Owners) -> JobView | None:
@@ -70,7 +80,7 @@ def read_points(store: Store, job: str) -> list[Point]:
     return [Point(cast(int, a), cast(int, r), cast(int, t), cast(int, p), bool(b)) for a, r, t, p, b in rows]
 
 
-def read_fleet(store: Store, owners: Owners, limit: int | None) -> FleetView:
+def read_fleet(store: Store, owners: Owners, limit: int | None, order: Order = "newest") -> FleetView:
     """All that a report shows of all jobs; at most `limit` of them by themselves. Raises StoreError."""
     totals = store.query(
         "SELECT count(), 100 * sum(gpu_effective_s) / nullIf(sum(gpu_e2e_s), 0), avgOrNull(ett_pct), sum(nof), "
@@ -79,7 +89,8 @@ def read_fleet(store: Store, owners: Owners, limit: int | None) -> FleetView:
     number, ett_pct, mean_ett_pct, nof, gpu_e2e_s = cast(Any, totals.rows[0])
     stages = store.query("SELECT stage, sum(gpu_us) FROM segments GROUP BY stage ORDER BY stage")
     return FleetView(
-        jobs=read_summaries(store, limit=limit),
+        jobs=read_summaries(store, limit=limit, order=order),
+        order=order,
         owners=owners,
         number=number,
         ett_pct=ett_pct,

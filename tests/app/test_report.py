@@ -1,7 +1,10 @@
 """`ettwatch report` on a data folder."""
 
 import json
+import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -67,6 +70,26 @@ def test_all_jobs_as_json_are_weighted_by_gpus(at_filled: DataFolder) -> None:
     assert sum(told["gpu_stages_s"].values()) == pytest.approx(gpu_e2e_s, abs=1e-5)
     assert told["gpu_stages_s"][EFFECTIVE] == pytest.approx(gpu_effective_s, abs=1e-5)
     assert {stage.partition(".")[0] for stage in told["gpu_stages_s"]} == {EFFECTIVE, *COMPONENTS}
+
+
+@pytest.mark.parametrize(
+    ("order", "key", "words"),
+    [
+        ("newest", lambda job: -job["t1"], "newest of"),
+        ("lost", lambda job: job["gpu_effective_s"] - job["gpu_e2e_s"], "that lost most"),
+        ("ett", lambda job: math.inf if job["ett_pct"] is None else job["ett_pct"], "with the lowest ETT"),
+        ("tts", lambda job: math.inf if job["tts_s"] is None else -job["tts_s"], "that started slowest"),
+        ("nof", lambda job: -job["nof"], "that failed most often"),
+    ],
+)
+def test_sort_says_which_come_first(
+    at_filled: DataFolder, order: str, key: Callable[[dict[str, Any]], float], words: str
+) -> None:
+    done = CliRunner().invoke(report, ["--sort", order, "--format", "json", "--limit", "0"])
+    listed = json.loads(done.output)["listed"]
+    assert len({key(job) for job in listed}) > 1
+    assert listed == sorted(listed, key=lambda job: (key(job), job["job"]))
+    assert words in CliRunner().invoke(report, ["--sort", order, "--limit", "2"]).output
 
 
 def test_limit_cuts_the_list_and_says_so(at_filled: DataFolder) -> None:

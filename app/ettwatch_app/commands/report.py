@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import get_args
 
 import click
 
@@ -19,7 +20,7 @@ from ettwatch_app.commands._shared import (
 )
 from ettwatch_app.datafolder import locate
 from ettwatch_app.goodput import as_json, goodput, table
-from ettwatch_app.render import FleetView, JobView, clean, print_fleet, print_job, show, stdout_console
+from ettwatch_app.render import FleetView, JobView, Order, clean, print_fleet, print_job, show, stdout_console
 from ettwatch_core.ownership import Owners
 
 
@@ -33,11 +34,21 @@ from ettwatch_core.ownership import Owners
     type=click.IntRange(min=0),
     default=20,
     show_default=True,
-    help="Without JOB: how many jobs to list, the newest first; 0 lists all.",
+    help="Without JOB: how many jobs to list; 0 lists all.",
+)
+@click.option(
+    "--sort",
+    "order",
+    type=click.Choice(get_args(Order)),
+    default="newest",
+    show_default=True,
+    help="Without JOB: which come first: the newest, most GPU-hours lost, lowest ETT, slowest start, most failures.",
 )
 @definition_option
 @ends_cleanly
-def report(job: str | None, data: Path | None, url: str | None, form: str, limit: int, definition: str) -> None:
+def report(
+    job: str | None, data: Path | None, url: str | None, form: str, limit: int, order: Order, definition: str
+) -> None:
     """Show where the time went: of one JOB, or of all jobs.
 
     It goes through `ettwatch up` where one lives, else it opens the data folder itself; with --clickhouse it asks a
@@ -55,7 +66,7 @@ def report(job: str | None, data: Path | None, url: str | None, form: str, limit
     with opened_at(url) if url is not None else opened(folder, "ettwatch report") as store:
         try:
             if job is None:
-                view: JobView | FleetView | None = read_fleet(store, owners, limit or None)
+                view: JobView | FleetView | None = read_fleet(store, owners, limit or None, order)
             else:
                 view = read_job(store, job, owners)
             points = read_points(store, job) if definition == "goodput" and job is not None else []

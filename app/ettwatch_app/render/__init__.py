@@ -7,12 +7,13 @@ from ettwatch_app.render.fleet import jobs_table, print_fleet
 from ettwatch_app.render.job import print_job
 from ettwatch_app.render.segments import segments_table
 from ettwatch_app.render.text import clean, count, duration
-from ettwatch_app.render.views import FleetView, JobView, Mark
+from ettwatch_app.render.views import FleetView, JobView, Mark, Order
 
 __all__ = [
     "FleetView",
     "JobView",
     "Mark",
+    "Order",
     "clean",
     "count",
     "duration",

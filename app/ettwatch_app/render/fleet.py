@@ -1,6 +1,7 @@
 """The report of many jobs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 from rich.console import Console, RenderableType
 from rich.table import Table
@@ -9,8 +10,16 @@ from rich.text import Text
 from ettwatch_app.render.console import plain_table, show
 from ettwatch_app.render.palette import LOOKS, STATUS_STYLES
 from ettwatch_app.render.text import clean, count, duration, hours, percent, share
-from ettwatch_app.render.views import FleetView
+from ettwatch_app.render.views import FleetView, Order
 from ettwatch_schemas import COMPONENTS, EFFECTIVE, JobSummary, component_of
+
+_WHICH: Final[Mapping[Order, str]] = {
+    "newest": "the {} newest of {} jobs",
+    "lost": "the {} of {} jobs that lost most",
+    "ett": "the {} of {} jobs with the lowest ETT",
+    "tts": "the {} of {} jobs that started slowest",
+    "nof": "the {} of {} jobs that failed most often",
+}
 
 
 def print_fleet(view: FleetView, console: Console) -> None:
@@ -31,7 +40,8 @@ def _parts(view: FleetView, width: int) -> Iterator[RenderableType]:
     yield ""
     yield jobs_table(view.jobs, width)
     if len(view.jobs) < view.number:
-        yield Text(f"the {len(view.jobs):,} newest of {view.number:,} jobs; --limit shows more", style="dim")
+        which = _WHICH[view.order].format(f"{len(view.jobs):,}", f"{view.number:,}")
+        yield Text(f"{which}; --limit shows more", style="dim")
 
 
 def _losses(view: FleetView) -> Table:
@@ -76,7 +86,7 @@ def jobs_table(jobs: Iterable[JobSummary], width: int) -> Table:
     table = plain_table()
     table.add_column("job", overflow="fold", max_width=40)
     table.add_column("status", no_wrap=True)
-    for name in ("ETT", *(("effective",) if wide else ()), "end to end", "GPUs"):
+    for name in ("ETT", *(("effective",) if wide else ()), "end to end", "GPUs", "lost"):
         table.add_column(name, justify="right", no_wrap=True)
     for name in (*(("attempts",) if wide else ()), "NoF", "TTS"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -90,6 +100,7 @@ def jobs_table(jobs: Iterable[JobSummary], width: int) -> Table:
             *((duration(job.effective_s),) if wide else ()),
             duration(job.e2e_s),
             f"{job.gpus:,}",
+            hours(job.gpu_e2e_s - job.gpu_effective_s),
             *((f"{job.attempts:,}",) if wide else ()),
             f"{job.nof:,}",
             "-" if job.tts_s is None else duration(job.tts_s),

@@ -28,6 +28,10 @@ class JobView:
     marks: Sequence[Mark] = ()
 
 
+Order = Literal["newest", "lost", "ett", "tts", "nof"]
+"""Which jobs come first: by their end, GPU-hours lost, lowest ETT%, slowest start, or failures."""
+
+
 @dataclass(frozen=True, slots=True)
 class FleetView:
     """All that is shown of many jobs: `jobs` may be fewer than there are."""
@@ -43,3 +47,5 @@ class FleetView:
     gpu_e2e_s: float
     gpu_stage_s: Mapping[str, float]
     """GPU-seconds by stage, effective training included."""
+    order: Order = "newest"
+    """Of `jobs`."""
