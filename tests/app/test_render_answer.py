@@ -7,6 +7,7 @@ from decimal import Decimal
 from ipaddress import IPv4Address
 from uuid import UUID
 
+import pytest
 from rich.console import Console
 
 from ettwatch_app.render import print_table, write_csv, write_json
@@ -82,6 +83,14 @@ def test_tables_are_safe_from_what_is_in_them() -> None:
     assert "[red]x[/red]\\u001b[2J\\u000d\\u000a:smile:" in text
     assert "[bold]name" in text
     assert "\x1b" not in text
+
+
+def test_without_a_terminal_a_row_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = ("x" * 150, "y" * 30)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert table(["a", "b"], ["String", "String"], [row]).splitlines()[1] == "  ".join(row)
+    monkeypatch.setenv("COLUMNS", "60")
+    assert len(table(["a", "b"], ["String", "String"], [row]).splitlines()) > 3
 
 
 def test_no_rows_and_no_columns() -> None:

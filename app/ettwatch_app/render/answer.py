@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import os
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 from typing import IO
@@ -13,21 +14,28 @@ from rich.text import Text
 from ettwatch_app.render.console import plain_table, show
 from ettwatch_app.render.text import clean, count
 
+_WIDEST = 100_000
 _NUMBERS = ("Int", "UInt", "Float", "Decimal")
 
 
 def print_table(
     columns: Sequence[str], types: Sequence[str], rows: Sequence[Sequence[object]], console: Console
 ) -> None:
-    """Print rows under their names; numbers to the right."""
+    """Print rows under their names; numbers to the right. Where there is no terminal no row is broken into lines."""
     table = plain_table()
     for name, kind in zip(columns, types, strict=True):
         bare = kind.removeprefix("LowCardinality(").removeprefix("Nullable(")
         table.add_column(Text(clean(name)), justify="right" if bare.startswith(_NUMBERS) else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(clean(_shown(value), 2_000)) for value in row))
+    before = console.width
+    if not console.is_terminal and not os.environ.get("COLUMNS"):
+        # Into a file or another program a row is a line, however long.
+        needed = console.measure(table, options=console.options.update(width=_WIDEST)).maximum
+        console.width = max(before, needed)
     end = Text(count(len(rows), "row"), style="dim")
     show(console, *([table] if columns else []), end)
+    console.width = before
 
 
 def write_json(columns: Sequence[str], rows: Iterable[Sequence[object]], out: IO[str]) -> None:
