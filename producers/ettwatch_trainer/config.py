@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_type_hints
+from typing import Annotated
+
+from ettwatch_trainer.options import About, arguments_of, check_kill, check_least, parsed, parser_of, settings_of
 
 PROGRAM = "python -m ettwatch_trainer"
-
-
-class ConfigError(ValueError):
-    """A setting has a value that cannot work. The text names the setting, the value and what to give."""
-
-
-class About(NamedTuple):
-    """What a setting means, and the least value it may have."""
-
-    text: str
-    least: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +45,8 @@ class TrainerConfig:
 
     def __post_init__(self) -> None:
         """Refuse what cannot work, before anything is started."""
-        for name, (_, about) in settings().items():
-            value = getattr(self, name)
-            if about.least is not None and not (about.least <= value and math.isfinite(value)):
-                raise ConfigError(f"{option_name(name)}: {value} cannot be; give a number of at least {about.least}")
-        if self.kill_at_step > self.steps:
-            raise ConfigError(
-                f"--kill-at-step: {self.kill_at_step} is after the last step; give --steps ({self.steps}) or less"
-            )
-        if self.kill_at_step and self.fail_rank >= self.ranks:
-            raise ConfigError(f"--fail-rank: there is no rank {self.fail_rank}; give less than --ranks ({self.ranks})")
+        check_least(self)
+        check_kill(self.kill_at_step, self.steps, self.fail_rank, self.ranks)
 
     @property
     def checkpoints(self) -> Path:
@@ -90,22 +71,12 @@ class TrainerConfig:
 
     def arguments(self) -> list[str]:
         """The command line that `parse` turns into an equal config; settings at their default are left out."""
-        given: list[str] = []
-        for item in dataclasses.fields(self):
-            value = getattr(self, item.name)
-            if value == item.default:
-                continue
-            if isinstance(value, bool):
-                given.append(option_name(item.name if value else f"no_{item.name}"))
-            else:
-                given += [option_name(item.name), str(value)]
-        return given
+        return arguments_of(self)
 
 
 def settings() -> dict[str, tuple[type, About]]:
     """The type and the meaning of each setting, by name."""
-    hints = get_type_hints(TrainerConfig, include_extras=True)
-    return {name: (hint.__origin__, hint.__metadata__[0]) for name, hint in hints.items()}
+    return settings_of(TrainerConfig)
 
 
 def demo(out: Path) -> TrainerConfig:
@@ -125,35 +96,16 @@ def demo(out: Path) -> TrainerConfig:
     )
 
 
-def option_name(setting: str) -> str:
-    """`checkpoint_every` -> `--checkpoint-every`."""
-    return "--" + setting.replace("_", "-")
-
-
 def parser() -> argparse.ArgumentParser:
     """The command line of the trainer, made from the fields of `TrainerConfig`."""
-    made = argparse.ArgumentParser(
-        prog=PROGRAM,
-        description="Trains a small recommendation model on synthetic clicks, watched by ettwatch. "
+    return parser_of(
+        TrainerConfig,
+        PROGRAM,
+        "Trains a small recommendation model on synthetic clicks, watched by ettwatch. "
         "Start it under torchrun for several ranks, or by itself for one.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    defaults = TrainerConfig()
-    for name, (kind, about) in settings().items():
-        how: dict[str, Any] = {"default": getattr(defaults, name), "help": about.text}
-        if kind is bool:
-            how["action"] = argparse.BooleanOptionalAction
-        else:
-            how |= {"type": kind, "metavar": kind.__name__.upper()}
-        made.add_argument(option_name(name), **how)
-    return made
 
 
 def parse(arguments: Sequence[str] | None = None) -> TrainerConfig:
     """Read the command line (`sys.argv` if None). Exits with code 2 and a message if it cannot work."""
-    reader = parser()
-    given = reader.parse_args(arguments)
-    try:
-        return TrainerConfig(**vars(given))
-    except ConfigError as error:
-        reader.error(str(error))
+    return parsed(TrainerConfig, parser(), arguments)

@@ -12,10 +12,10 @@ from ettwatch_app.remedies import Bench, Kept, NotKept, rounds, variants, worklo
 from ettwatch_app.remedies.measure import Figures
 from ettwatch_app.remedies.running import RunFailed
 from ettwatch_schemas import COMPONENTS
+from ettwatch_trainer import ConfigError
 from ettwatch_trainer.reference import (
     REMEDIES,
     ReferenceConfig,
-    ReferenceConfigError,
     SlownessError,
     committed_slowness,
     no_slowness,
@@ -45,12 +45,12 @@ def test_the_command_line_is_the_config(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_work_is_refused_by_name(changes: dict[str, float], named: str) -> None:
-    with pytest.raises(ReferenceConfigError, match=named):
+    with pytest.raises(ConfigError, match=named):
         ReferenceConfig(**changes)  # type: ignore[arg-type]
 
 
 def test_an_unknown_remedy() -> None:
-    with pytest.raises(ReferenceConfigError, match="sleep"):
+    with pytest.raises(ConfigError, match="sleep"):
         ReferenceConfig().only("sleep")
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from ettwatch_trainer.reference import ReferenceConfig, ReferenceConfigError
+from ettwatch_trainer import ConfigError
+from ettwatch_trainer.reference import ReferenceConfig
 from ettwatch_trainer.reference import engine as engines
 
 pytestmark = pytest.mark.torch
@@ -38,5 +39,5 @@ def test_with_torchrec(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_engine_that_is_not_there() -> None:
-    with pytest.raises(ReferenceConfigError, match="--engine: there is no 'other'"):
+    with pytest.raises(ConfigError, match="--engine: there is no 'other'"):
         ReferenceConfig(engine="other")

@@ -10,7 +10,7 @@ from ettwatch_trainer.config import TrainerConfig
 
 HERE = Path(__file__).parents[1] / "auto" / "plain"
 SOURCE = Path(__file__).parents[2] / "producers" / "ettwatch_trainer"
-KEPT = ("checkpoint", "config", "group", "lines", "model", "publish", "stream", "trainer")
+KEPT = ("checkpoint", "config", "group", "lines", "model", "options", "publish", "stream", "trainer")
 
 
 def make(folder: Path) -> Path:

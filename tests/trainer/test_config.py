@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from ettwatch_trainer import launch
-from ettwatch_trainer.config import ConfigError, TrainerConfig, demo, option_name, parse, parser, settings
+from ettwatch_trainer.config import TrainerConfig, demo, parse, parser, settings
+from ettwatch_trainer.options import ConfigError, option_name
 
 
 def test_the_command_line_of_a_config_reads_back_as_that_config(tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ def bench_remedies(
     """
     if importlib.util.find_spec("torch") is None:
         raise Refused("the bench trains with PyTorch, which is not installed: pip install 'ettwatch[trainer]'")
+    from ettwatch_app.demo.children import ended_in_order
     from ettwatch_app.remedies import Bench, Kept, NotKept, rounds, variants, workload
     from ettwatch_trainer.reference import SlownessError, committed_slowness, no_slowness, read_slowness
 
@@ -77,7 +78,7 @@ def bench_remedies(
     planned = rounds(slow, no_slowness(), chosen, count, quick=quick)
     budget = minutes if minutes is not None else (_QUICK_MINUTES if quick else _MINUTES)
     kept = Kept(out, base, wanted, count)
-    with tempfile.TemporaryDirectory(prefix="ettwatch-remedies-") as folder:
+    with ended_in_order(), tempfile.TemporaryDirectory(prefix="ettwatch-remedies-") as folder:
         bench = Bench(base, kept, Path(folder), budget * 60, lambda line: click.echo(line, err=True))
         try:
             if go_on:

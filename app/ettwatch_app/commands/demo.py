@@ -1,10 +1,6 @@
 """`ettwatch demo`: a real job that dies and recovers, and the report of where its time went."""
 
 import shutil
-import signal
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -38,6 +34,7 @@ def demo(ctx: click.Context, lite: bool, data: Path, keep: bool) -> None:
     """
     import ettwatch_clickhouse as sink
     from ettwatch_app.demo.acts import DemoFailed, has_torch, recorded, trained
+    from ettwatch_app.demo.children import ended_in_order
     from ettwatch_app.demo.folder import fresh
     from ettwatch_app.demo.show import show_result, show_way_on
 
@@ -51,7 +48,7 @@ def demo(ctx: click.Context, lite: bool, data: Path, keep: bool) -> None:
     console = stdout_console()
     act = recorded if lite else trained
     try:
-        with _ended_in_order(), act(folder), open_store(folder, who="ettwatch demo") as store:
+        with ended_in_order(), act(folder), open_store(folder, who="ettwatch demo") as store:
             agreed, job = show_result(store, folder, owners, console)
     except DemoFailed as error:
         raise Refused(str(error)) from None
@@ -62,13 +59,3 @@ def demo(ctx: click.Context, lite: bool, data: Path, keep: bool) -> None:
     show_way_on(folder, job, console)
     if not agreed:
         ctx.exit(SOME_REJECTED)
-
-
-@contextmanager
-def _ended_in_order() -> Iterator[None]:
-    """Make SIGTERM leave by the same way as Ctrl-C, so that no process stays behind."""
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

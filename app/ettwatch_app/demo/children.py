@@ -3,9 +3,10 @@
 import os
 import signal
 import subprocess
+import sys
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -88,3 +89,13 @@ class Children:
             # Also after a second Ctrl-C.
             for child in reversed(self._started):
                 child.kill()
+
+
+@contextmanager
+def ended_in_order() -> Iterator[None]:
+    """Make SIGTERM leave by the same way as Ctrl-C, so that no process stays behind."""
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
-from ettwatch_trainer.config import About, option_name
+from ettwatch_trainer.options import (
+    About,
+    ConfigError,
+    arguments_of,
+    check_kill,
+    check_least,
+    parsed,
+    parser_of,
+    settings_of,
+)
 
 PROGRAM = "python -m ettwatch_trainer.reference"
 
@@ -27,10 +35,6 @@ REMEDIES = (
 """The switches, in the order of a job's life."""
 
 ENGINES = ("auto", "torchrec", "plain")
-
-
-class ReferenceConfigError(ValueError):
-    """A setting has a value that cannot work. The text names the setting, the value and what to give."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,24 +96,12 @@ class ReferenceConfig:
 
     def __post_init__(self) -> None:
         """Refuse what cannot work, before anything is started."""
-        for name, (_, about) in settings().items():
-            value = getattr(self, name)
-            if about.least is not None and not (about.least <= value and math.isfinite(value)):
-                raise ReferenceConfigError(
-                    f"{option_name(name)}: {value} cannot be; give a number of at least {about.least}"
-                )
+        check_least(self)
         if self.engine not in ENGINES:
-            raise ReferenceConfigError(f"--engine: there is no {self.engine!r}; give one of {', '.join(ENGINES)}")
-        if self.kill_at_step > self.steps:
-            raise ReferenceConfigError(
-                f"--kill-at-step: {self.kill_at_step} is after the last step; give --steps ({self.steps}) or less"
-            )
-        if self.kill_at_step and self.fail_rank >= self.ranks:
-            raise ReferenceConfigError(
-                f"--fail-rank: there is no rank {self.fail_rank}; give less than --ranks ({self.ranks})"
-            )
+            raise ConfigError(f"--engine: there is no {self.engine!r}; give one of {', '.join(ENGINES)}")
+        check_kill(self.kill_at_step, self.steps, self.fail_rank, self.ranks)
         if self.least_interval_s > self.most_interval_s:
-            raise ReferenceConfigError(
+            raise ConfigError(
                 f"--least-interval-s: {self.least_interval_s} is more than --most-interval-s ({self.most_interval_s})"
             )
 
@@ -144,57 +136,33 @@ class ReferenceConfig:
         return self.batch - (step // 4) % self.batch_sizes * (self.batch // (2 * self.batch_sizes))
 
     def only(self, *remedies: str) -> ReferenceConfig:
-        """The same with these remedies on and the others off. Raises ReferenceConfigError for one that is not there."""
+        """The same with these remedies on and the others off. Raises ConfigError for one that is not there."""
         unknown = set(remedies) - set(REMEDIES)
         if unknown:
-            raise ReferenceConfigError(f"there is no remedy {sorted(unknown)}; there are {', '.join(REMEDIES)}")
+            raise ConfigError(f"there is no remedy {sorted(unknown)}; there are {', '.join(REMEDIES)}")
         switches: dict[str, Any] = {name: name in remedies for name in REMEDIES}
         return dataclasses.replace(self, **switches)
 
     def arguments(self) -> list[str]:
         """The command line that `parse` turns into an equal config; settings at their default are left out."""
-        given: list[str] = []
-        for item in dataclasses.fields(self):
-            value = getattr(self, item.name)
-            if value == item.default:
-                continue
-            if isinstance(value, bool):
-                given.append(option_name(item.name if value else f"no_{item.name}"))
-            else:
-                given += [option_name(item.name), str(value)]
-        return given
+        return arguments_of(self)
 
 
 def settings() -> dict[str, tuple[type, About]]:
     """The type and the meaning of each setting, by name."""
-    hints = get_type_hints(ReferenceConfig, include_extras=True)
-    return {name: (hint.__origin__, hint.__metadata__[0]) for name, hint in hints.items()}
+    return settings_of(ReferenceConfig)
 
 
 def parser() -> argparse.ArgumentParser:
     """The command line of the trainer, made from the fields of `ReferenceConfig`."""
-    made = argparse.ArgumentParser(
-        prog=PROGRAM,
-        description="Trains a sharded DLRM on a synthetic stream of clicks, with every remedy behind a switch, watched "
+    return parser_of(
+        ReferenceConfig,
+        PROGRAM,
+        "Trains a sharded DLRM on a synthetic stream of clicks, with every remedy behind a switch, watched "
         "by ettwatch. Start it under torchrun for several ranks, or by itself for one.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    defaults = ReferenceConfig()
-    for name, (kind, about) in settings().items():
-        how: dict[str, Any] = {"default": getattr(defaults, name), "help": about.text}
-        if kind is bool:
-            how["action"] = argparse.BooleanOptionalAction
-        else:
-            how |= {"type": kind, "metavar": kind.__name__.upper()}
-        made.add_argument(option_name(name), **how)
-    return made
 
 
 def parse(arguments: Sequence[str] | None = None) -> ReferenceConfig:
     """Read the command line (`sys.argv` if None). Exits with code 2 and a message if it cannot work."""
-    reader = parser()
-    given = reader.parse_args(arguments)
-    try:
-        return ReferenceConfig(**vars(given))
-    except ReferenceConfigError as error:
-        reader.error(str(error))
+    return parsed(ReferenceConfig, parser(), arguments)
