@@ -8,12 +8,17 @@ from pathlib import Path
 import pytest
 
 from ettwatch_app.owners import find_owners
-from ettwatch_clickhouse import EmbeddedStore, StoreError, StoreUnavailable, migrate, open_embedded
+from ettwatch_clickhouse import EmbeddedStore, StoreError, StoreUnavailable, Writer, migrate, open_embedded
+from ettwatch_core import JobState, apply, snapshot
+from ettwatch_core import Rules as CoreRules
 from ettwatch_monitor.alerts.watch import Loop, Memory, Rules, StateError, Watcher, Window
+from ettwatch_monitor.alerts.watch.read import read_details
+from ettwatch_schemas import decode_event
 from support.clickhouse import FaultyStore, before, empty
 from support.regress import DAY, HOUR, T0, attempts, insert
 
 NOW = T0 + 40 * DAY
+CASES = Path(__file__).parent.parent / "cases"
 OWNERS = find_owners(Path("nowhere"), {})
 
 
@@ -222,3 +227,25 @@ def test_a_missing_table_is_an_error_of_the_database(tmp_path: Path, memory: Mem
 
     with pytest.raises(StoreError):
         Watcher(Rules(), OWNERS, memory).round(NoTable(), NOW)  # type: ignore[arg-type]
+
+
+def test_a_closer_look_sees_every_stage_of_a_start(store: EmbeddedStore) -> None:
+    state, rules = JobState("worked-example"), CoreRules(lateness=None)
+    for line in (CASES / "01-worked-example.jsonl").read_bytes().splitlines():
+        apply(state, decode_event(line), rules)
+    snap = snapshot(state, rules)
+    writer = Writer(store)
+    writer.snapshot(snap)
+    writer.flush()
+    batches = {attempt.attempt: attempt.first_batch for attempt in snap.attempts}
+    wanted: dict[int, dict[str, float]] = {number: {} for number in batches}
+    for segment in snap.segments:
+        batch = batches.get(segment.attempt)
+        if batch is not None and segment.start < batch:
+            found = wanted[segment.attempt]
+            found[segment.stage] = found.get(segment.stage, 0.0) + (segment.end - segment.start) / 1e6
+    assert all(len(stages) >= 3 for stages in wanted.values())
+    details = read_details(store, ["worked-example"])
+    assert {number: detail.startup for (_, number), detail in details.items()} == {
+        number: pytest.approx(stages) for number, stages in wanted.items()
+    }

@@ -31,7 +31,7 @@ GROUP BY job, ifNull(attempt, 0)
 _STARTS: Final = """
 SELECT s.job, s.attempt, s.stage, sum(s.duration_s)
 FROM segments AS s
-ANY INNER JOIN (
+INNER JOIN (
     SELECT job, attempt, first_batch FROM attempts WHERE job IN {jobs:Array(String)}
 ) AS a USING (job, attempt)
 WHERE s.job IN {jobs:Array(String)} AND s.start < a.first_batch
