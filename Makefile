@@ -5,7 +5,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help web demo demo-lite test lint format bench soak clean constraints
+.PHONY: help web demo demo-lite demo-fleet test lint format bench soak clean constraints
 
 PYTHON ?=
 WORKERS ?= 2
@@ -23,6 +23,10 @@ demo: ## a real two-rank PyTorch job that trains, dies and recovers, and where i
 demo-lite: ## the same report from a recorded run: no torch, under a minute after the install
 	@scripts/venv.sh cli
 	@$(BIN)/ettwatch demo --lite $(ARGS)
+
+demo-fleet: ## a simulated fleet of some days, and its page on 127.0.0.1:9467 until Ctrl-C
+	@scripts/venv.sh cli monitor
+	@$(BIN)/ettwatch monitor --demo $(ARGS)
 
 test: ## every test that this machine can run
 	@scripts/venv.sh dev trainer torchrec

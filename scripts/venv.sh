@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes .venv and installs sets of packages into it; does nothing where that is done already.
-# usage: scripts/venv.sh SET...    SET: cli (commands, embedded ClickHouse) | trainer (torch) | torchrec | dev (tests, linters)
+# usage: scripts/venv.sh SET...    SET: cli (commands, embedded ClickHouse) | monitor (page) | trainer (torch) | torchrec | dev (tests, linters)
 # PYTHON names the Python to use. A .venv that is broken, was moved, or is of another Python is made anew.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -82,12 +82,14 @@ quietly() {
 describe() {
   case $1 in
     cli) extras=cli,sinks about="the commands and the embedded ClickHouse" cost="about 200 MB, a minute" need_mb=1500 ;;
+    monitor)
+      extras=monitor,sinks about="the page of the monitor and what reads a fleet" cost="about 200 MB, a minute" need_mb=1200 ;;
     dev) extras=dev about="the packages of tests and linters" cost="up to 250 MB, a minute" need_mb=1800 ;;
     trainer)
       extras=trainer about="torch" cost="about 100 MB, a minute" need_mb=1000
       if [ "$(uname -s)" = Linux ]; then cost="about 3 GB on Linux, 2 to 5 minutes" need_mb=8000; fi ;;
     torchrec) extras="" about="TorchRec" cost="about 30 MB" need_mb=300 ;;
-    *) die "unknown set of packages: $1 (there are cli, trainer, torchrec and dev)" ;;
+    *) die "unknown set of packages: $1 (there are cli, monitor, trainer, torchrec and dev)" ;;
   esac
 }
 
@@ -120,7 +122,7 @@ install() {
   quietly "${pip[@]}" --no-build-isolation -e ".[$extras]" || explain_failure "$about"
   rm -rf $VENV/tmp
   echo "$state" >"$stamp"
-  if [ "$1" = dev ]; then echo "$state" >$VENV/.stamps/cli; fi  # it holds all of cli
+  if [ "$1" = dev ]; then echo "$state" | tee $VENV/.stamps/cli >$VENV/.stamps/monitor; fi  # it holds all of both
 }
 
 for set in "$@"; do describe "$set"; check_space "$set"; done
