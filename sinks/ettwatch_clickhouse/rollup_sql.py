@@ -37,7 +37,7 @@ _NUMBERS: Final = "CAST([], 'Array(Int64)')"
 
 
 def fill_jobs(page: str, stale: str, made: int) -> list[str]:
-    """Return the statements that make hours of jobs anew.
+    """Return the statements that make hours of jobs anew: those that are wanted, and those that are not any more.
 
     Args:
         page: The condition for the jobs.

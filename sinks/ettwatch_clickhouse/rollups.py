@@ -134,11 +134,12 @@ class Rollups:
         if self._stopped:
             return 0
         stale = f"{page} AND {kept}"
-        ((number,),) = self._store.query(f"SELECT count() FROM rollup_jobs_stale WHERE {stale}").rows
-        if as_int(number):
-            for statement in fill_jobs(page, stale, made):
+        sums = f"SELECT countIf(wanted != 0), countIf(wanted = 0) FROM rollup_jobs_stale WHERE {stale}"
+        ((filled, zeros),) = self._store.query(sums).rows
+        for number, statement in zip((filled, zeros), fill_jobs(page, stale, made), strict=True):
+            if as_int(number):
                 self._store.command(statement)
-        return as_int(number)
+        return as_int(filled) + as_int(zeros)
 
     def _level(self, level: Level, since: int, made: int) -> int:
         periods = [as_int(row[0]) for row in self._store.query(stale_periods(level, since)).rows]
