@@ -1,7 +1,10 @@
 """Numbers from a trainer: read without waiting for a device, refused without raising."""
 
+from typing import Any
+
 from ettwatch.log import warn
 from ettwatch.names import MAX_AMOUNT, MAX_EXIT_CODE, MAX_REPORT_EVERY_S, MIN_EXIT_CODE
+from ettwatch.wire import shown
 
 
 def amount(name: str, value: object, least: int = 0, most: int = MAX_AMOUNT) -> int | None:
@@ -11,15 +14,23 @@ def amount(name: str, value: object, least: int = 0, most: int = MAX_AMOUNT) -> 
     """
     if value is None:
         return None
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if type(value).__module__.partition(".")[0] in ("builtins", "numpy") and hasattr(value, "__index__"):
-        number = int(value.__index__())
-        if least <= number <= most:
-            return number
-        warn(f"amount:{name}", f"{name}={number} is out of range and is not used")
-    else:
+    number = _read(value)
+    if number is None:
         warn(f"amount:{name}", f"{name} is a {type(value).__name__} and is not used; give an int")
+    elif not least <= number <= most:
+        warn(f"amount:{name}", f"{name}={number} is out of range and is not used")
+        number = None
+    return number
+
+
+def _read(value: Any) -> int | None:
+    if isinstance(value, float):
+        return float.__int__(value) if float.is_integer(value) else None
+    if type(value).__module__.partition(".")[0] in ("builtins", "numpy") and hasattr(value, "__index__"):
+        try:
+            return int(value.__index__())
+        except TypeError:  # an array of several
+            return None
     return None
 
 
@@ -34,5 +45,5 @@ def report_every(value: object, default: float) -> float:
         return default
     if isinstance(value, (int, float)) and 0.1 <= value <= MAX_REPORT_EVERY_S:
         return float(value)
-    warn("report_every_s", f"report_every_s={value!r} is no number of seconds from 0.1; {default:g} is used")
+    warn("report_every_s", f"report_every_s={shown(value)} is no number of seconds from 0.1; {default:g} is used")
     return default

@@ -1,6 +1,7 @@
 """From an exception to the cause of a failed attempt. By names, so that nothing needs to be imported."""
 
 import errno
+from contextlib import suppress
 from typing import Final
 
 from ettwatch.wire import tidy_text
@@ -38,9 +39,9 @@ _STORAGE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE
 def message_of(error: BaseException) -> str:
     """Return type and text of an exception. What could be slow to print, such as a tensor, is left out."""
     name = type(error).__name__
-    if not all(isinstance(arg, str | int | float | None) for arg in error.args):
-        return name
     try:
+        if not all(isinstance(arg, str | int | float | None) for arg in error.args):
+            return name
         text = str(error)
     except Exception:
         text = ""
@@ -53,8 +54,9 @@ def cause_of(error: BaseException) -> str:
     for name in names:
         if name in _BY_TYPE:
             return _BY_TYPE[name]
-    if isinstance(error, OSError) and error.errno in _STORAGE:
-        return "storage"
+    with suppress(Exception):  # the type may have made a property of it
+        if isinstance(error, OSError) and error.errno in _STORAGE:
+            return "storage"
     return _by_text(message_of(error)) if "RuntimeError" in names else "user_code"
 
 

@@ -14,7 +14,8 @@ def is_compiling() -> bool:
     it is true in every thread of the process while one of them compiles; what is asked here is true only where traced.
     """
     compiler = getattr(sys.modules.get("torch"), "compiler", None)
-    return compiler is not None and compiler.is_dynamo_compiling() is True
+    asks = getattr(compiler, "is_dynamo_compiling", None)  # not in every version, nor while torch is being imported
+    return asks is not None and asks() is True
 
 
 def arm() -> None:

@@ -15,7 +15,7 @@ from ettwatch.names import MAX_COUNT, MAX_NAME_CHARS
 from ettwatch.numbers import BadIdentity, from_env, whole
 from ettwatch.schedulers.told import Told
 from ettwatch.settings import flag
-from ettwatch.wire import tidy_job, tidy_text
+from ettwatch.wire import plain, shown, tidy_job, tidy_text
 
 __all__ = ["BadIdentity", "Given", "Identity", "from_env", "requeues", "resolve"]
 
@@ -133,13 +133,16 @@ def _rank(given: Given, env: Mapping[str, str], told: Told) -> int:
 
 def _name(given: str | None, *told: str | None) -> str | None:
     text = given if given is not None else next(filter(None, told), None)
-    return tidy_text(str(text), MAX_NAME_CHARS) if text else None
+    return plain(text, MAX_NAME_CHARS) if text is not None and text != "" else None
 
 
 def _labels(given: Given, env: Mapping[str, str], told: Told) -> dict[str, str] | None:
     own = given.labels if given.labels is not None else read_labels(env.get("ETTWATCH_LABELS", ""))
+    if not isinstance(own, Mapping):
+        warn("labels", f"labels={shown(own)} are no names with values; they are left out")
+        own = {}
     labels = {**told.labels, **own}
-    tidy = {tidy_text(str(k), MAX_NAME_CHARS): tidy_text(str(v)) for k, v in list(labels.items())[:256]}
+    tidy = {plain(k, MAX_NAME_CHARS): plain(v) for k, v in list(labels.items())[:256]}
     return tidy or None
 
 
@@ -171,11 +174,11 @@ def resolve(given: Given, env: Mapping[str, str], spool: str | None = None) -> I
     if launched:
         for name, value in (("job", given.job), ("attempt", given.attempt)):
             handed = env.get(f"ETTWATCH_{name.upper()}")
-            if value is not None and str(value) != handed:
-                warn(f"launched:{name}", f"{name}={value!r} is not {handed!r} of `ettwatch run`, which counts")
+            if value is not None and plain(value) != handed:
+                warn(f"launched:{name}", f"{name}={shown(value)} is not {handed!r} of `ettwatch run`, which counts")
         given = given._replace(job=None, attempt=None)
     if given.job is not None and (not isinstance(given.job, str) or not given.job):
-        raise BadIdentity(f"job={given.job!r} is not a text of at least one character")
+        raise BadIdentity(f"job={shown(given.job)} is not a text of at least one character")
     told = told_by_scheduler(env)
     host = tidy_text(os.uname().nodename, 255) or "localhost"
     elastic = from_env(env, "TORCHELASTIC_RESTART_COUNT") or 0

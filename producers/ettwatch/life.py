@@ -3,6 +3,7 @@
 import atexit
 import os
 import sys
+import threading
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Literal
@@ -32,6 +33,7 @@ class Life:
         self._spool = settings.spool
         self._pid = os.getpid()
         self._ended = False
+        self._finishing = threading.Lock()
         self._hook: Hook | None = None
         self._hook_before: Hook = sys.excepthook
 
@@ -67,8 +69,15 @@ class Life:
         told: bool = True,
     ) -> None:
         """Tell of the end; only the first call counts. `told`: the trainer said so, it was not concluded."""
-        if self._ended or os.getpid() != self._pid:
-            return
+        if os.getpid() != self._pid or not self._finishing.acquire(False):
+            return  # another thread is about it, or this one, in the middle of which a signal handler calls
+        try:
+            if not self._ended:
+                self._finish(outcome, cause, message, exit_code, told)
+        finally:
+            self._finishing.release()
+
+    def _finish(self, outcome: str, cause: str | None, message: str | None, exit_code: object, told: bool) -> None:
         self._reporter.catch_up()
         who = self._outbox.identity
         ts = self._outbox.clock.now()

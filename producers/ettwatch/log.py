@@ -1,12 +1,15 @@
 """How the recorder speaks of its own trouble: a warning for each distinct failure, now and then, never more.
 
-Everything goes to the logger `ettwatch`. Nothing here raises.
+Everything goes to the logger `ettwatch`. Nothing here raises, but for what is the trainer's own: a signal handler of
+his may interrupt the recorder anywhere, and what it raises is to reach him.
 """
 
+import sys
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from time import monotonic
-from typing import Final, ParamSpec, TypeVar
+from types import CodeType
+from typing import Any, Final, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,13 +35,42 @@ def warn(key: str, message: str) -> None:
 
         more = f" (and {swallowed} times more since it was last logged)" if swallowed else ""
         logging.getLogger("ettwatch").warning("ettwatch: %s%s", message, more)
-    except Exception:  # a broken log handler must not reach the trainer
-        return
+    except Exception as error:  # a broken log handler must not reach the trainer
+        pass_on(error)
 
 
 def trouble(where: str, error: BaseException) -> None:
     """Log a failure of the recorder's own; training goes on without what failed."""
-    warn(f"{where}:{type(error).__name__}", f"{where} failed: {type(error).__name__}: {error}")
+    pass_on(error)
+    name = type(error).__name__
+    try:
+        text = str(error)
+    except Exception:
+        text = "it cannot be printed"
+    warn(f"{where}:{name}", f"{where} failed: {name}: {text}")
+
+
+def pass_on(error: BaseException) -> None:
+    """Raise `error` again if it came out of a signal handler that happened to interrupt the recorder."""
+    signals: Any = sys.modules.get("signal")
+    if signals is None:  # then nobody has set a handler
+        return
+    codes = {_code_of(signals.getsignal(number)) for number in signals.valid_signals()}
+    step = error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_code in codes:
+            raise error
+        step = step.tb_next
+
+
+def _code_of(handler: Any) -> CodeType | None:
+    while isinstance(handler, partial):
+        handler = handler.func
+    function = getattr(handler, "__func__", handler)
+    if not hasattr(function, "__code__") and callable(handler):
+        function = type(handler).__call__
+    found = getattr(function, "__code__", None)
+    return found if isinstance(found, CodeType) else None
 
 
 def guarded(default: R) -> Callable[[Callable[P, R]], Callable[P, R]]:

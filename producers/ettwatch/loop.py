@@ -1,12 +1,7 @@
 """How far the training loop is: counters that the trainer's thread moves and the pulse reads."""
 
-from collections.abc import Iterable, Iterator
 from time import monotonic_ns
-from typing import Final, NamedTuple, TypeVar
-
-from ettwatch.spans import open_span
-
-T = TypeVar("T")
+from typing import Final, NamedTuple
 
 NEVER: Final = 2**63
 """A monotonic time, in nanoseconds, that does not come."""
@@ -71,23 +66,3 @@ class Loop:
         """Return the microseconds waited for data so far, the wait that is going on included."""
         since = self.waiting
         return (self.waited + (now_ns - since if since and now_ns > since else 0)) // 1000
-
-    def timed(self, batches: Iterable[T]) -> Iterator[T]:
-        """Iterate over `batches` and add up how long each was waited for. What it raises passes on."""
-        iterator = iter(batches)
-        while True:
-            # In a phase (an evaluation, say) the phase is charged, not the wait.
-            counts = self.open and open_span() is None
-            since = monotonic_ns()
-            if counts:
-                self.waiting = since
-            try:
-                batch = next(iterator)
-            except StopIteration:
-                return
-            finally:
-                if counts:
-                    # First the one, then the other: a reader in between sees too little, never too much.
-                    self.waiting = 0
-                    self.waited += monotonic_ns() - since
-            yield batch

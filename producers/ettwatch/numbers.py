@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from ettwatch.names import MAX_COUNT
+from ettwatch.wire import shown
 
 
 class BadIdentity(ValueError):
@@ -16,7 +17,7 @@ def whole(name: str, value: object, least: int = 0) -> int:
     except ValueError:
         number = None
     if number is None or not least <= number <= MAX_COUNT:
-        raise BadIdentity(f"{name}={value!r} is not a whole number from {least}")
+        raise BadIdentity(f"{name}={shown(value)} is not a whole number from {least}")
     return number
 
 

@@ -5,9 +5,11 @@ from ettwatch.recorder import Recorder
 
 
 @guarded(None)
-def tell_past(recorder: Recorder, phase: str, from_ns: int, to_ns: int) -> None:
-    """Tell of a phase that is over, by monotonic times in nanoseconds."""
+def tell_past(recorder: Recorder, phase: str, from_ns: int, to_ns: int, background: bool = False) -> None:
+    """Tell of a phase that is over, by monotonic times in nanoseconds; `background`: training did not wait for it."""
     outbox = recorder._outbox
     span = outbox.new_id()
-    outbox.send("phase_started", outbox.clock.at(from_ns), id=span, span=span, phase=phase)
+    outbox.send(
+        "phase_started", outbox.clock.at(from_ns), id=span, span=span, phase=phase, background=background or None
+    )
     outbox.send("phase_ended", outbox.clock.at(to_ns), span=span, outcome="ok")

@@ -1,6 +1,6 @@
 """The recorder: what a trainer calls. Nothing here raises what is not the trainer's own, or waits for a network."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from time import monotonic_ns
 from types import TracebackType
 from typing import TypeVar
@@ -18,9 +18,9 @@ from ettwatch.names import CAUSES, MAX_AMOUNT, OUTCOMES
 from ettwatch.outbox import Outbox
 from ettwatch.reporter import Reporter
 from ettwatch.settings import Settings
-from ettwatch.spans import Phase, open_span
+from ettwatch.spans import Phase
 from ettwatch.tracked import SizedTracked, Tracked
-from ettwatch.wire import tidy_text
+from ettwatch.wire import shown, tidy_text
 
 T = TypeVar("T")
 
@@ -131,7 +131,8 @@ class Recorder:
 
         A first batch fetched before the loop starts is the phase `trainer_init.get_first_batch_data`.
         """
-        return (SizedTracked if hasattr(loader, "__len__") else Tracked)(loader, self._tracked)
+        kind = SizedTracked if hasattr(type(loader), "__len__") else Tracked
+        return kind(loader, self._loop, lambda: self.phase("trainer_init.get_first_batch_data"))
 
     @guarded(None)
     def training_ended(self, position: int | None = None, step: int | None = None) -> None:
@@ -195,19 +196,6 @@ class Recorder:
         else:
             self._life.uncaught(error)
 
-    def _tracked(self, loader: Iterable[T]) -> Iterator[T]:
-        if self._loop.reported is not None or open_span() is not None:
-            yield from self._loop.timed(loader)
-            return
-        with self.phase("trainer_init.get_first_batch_data"):
-            iterator = iter(loader)
-            try:
-                first = next(iterator)
-            except StopIteration:
-                return
-        yield first
-        yield from self._loop.timed(iterator)
-
     def _saved(self, saved: Saved, asked: bool) -> None:
         if not is_compiling() and (asked or self._reporter.speaks):
             self._outbox.send(
@@ -220,9 +208,9 @@ class Recorder:
 
 
 def _known(what: str, word: str | None, words: tuple[str, ...]) -> str | None:
-    if word is None or word in words:
+    if word is None or (isinstance(word, str) and word in words):
         return word
-    warn(f"word:{what}", f"{word!r} is no {what} and is not used; there are {', '.join(words)}")
+    warn(f"word:{what}", f"{shown(word)} is no {what} and is not used; there are {', '.join(words)}")
     return None
 
 

@@ -3,7 +3,7 @@
 import os
 from time import monotonic, monotonic_ns
 
-from ettwatch.log import warn
+from ettwatch.log import trouble, warn
 from ettwatch.loop import NEVER, Loop
 from ettwatch.moving import Place, leave_place
 from ettwatch.outbox import Outbox
@@ -30,9 +30,13 @@ class Reporter:
             if self._pulse is not None and self._pulse_pid == os.getpid():
                 self._pulse.hurry(every_s)
                 return
-            self._pulse = Pulse(self._beat, every_s)
-            self._pulse_pid = os.getpid()
-            self._pulse.start()
+            pulse = Pulse(self._beat, every_s)
+            try:
+                pulse.start()
+            except RuntimeError as error:  # no more threads, or the interpreter ends: what is told is told all the same
+                trouble("starting the thread that tells that the trainer lives", error)
+                return
+            self._pulse, self._pulse_pid = pulse, os.getpid()
 
     def stop(self) -> None:
         """End the pulse."""

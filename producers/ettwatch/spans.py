@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from ettwatch.compiling import is_compiling
 from ettwatch.log import guarded, trouble, warn
 from ettwatch.names import COMPONENTS, is_phase
-from ettwatch.wire import tidy_attrs
+from ettwatch.wire import shown, tidy_attrs
 
 if TYPE_CHECKING:
     from ettwatch.outbox import Outbox
@@ -54,7 +54,7 @@ class Span:
             parent = parent._around
         self.id = self._outbox.new_id()
         within = parent.id if parent else None
-        self._outbox.span_started(self.id, self.phase, within, background, tidy_attrs(attrs) if attrs else None)
+        self._outbox.span_started(self.id, self.phase, within, background, tidy_attrs(attrs))
 
     @guarded(None)
     def end(self, error: BaseException | None = None) -> None:
@@ -65,7 +65,7 @@ class Span:
         wrong = error is not None and not isinstance(error, GeneratorExit)
         if wrong:
             self._attrs = {"error": type(error).__name__, **(self._attrs or {})}
-        outbox.span_ended(self.id, "error" if wrong else "ok", tidy_attrs(self._attrs) if self._attrs else None)
+        outbox.span_ended(self.id, "error" if wrong else "ok", tidy_attrs(self._attrs))
 
     def enter(self) -> None:
         """Make this the span that phases begun from here on are part of."""
@@ -113,8 +113,8 @@ class Phase:
             outbox = self._outbox()
             if outbox is not None and not is_phase(self._name):
                 warn(
-                    f"phase:{self._name!r}",
-                    f"{self._name!r} is no phase and is not recorded; phases begin with one of "
+                    f"phase:{shown(self._name)}",
+                    f"{shown(self._name)} is no phase and is not recorded; phases begin with one of "
                     f"{', '.join(COMPONENTS)} and go on in lower case, such as trainer_init.read_config",
                 )
                 outbox = None

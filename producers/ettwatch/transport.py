@@ -4,13 +4,14 @@ import errno
 import os
 import threading
 from collections import deque
+from contextlib import suppress
 from itertools import count
 from time import monotonic, time_ns
 from typing import Final
 
 from ettwatch.backlog import Backlog
 from ettwatch.drops import Drops
-from ettwatch.log import trouble, warn
+from ettwatch.log import pass_on, trouble, warn
 from ettwatch.names import slug
 from ettwatch.settings import Settings
 from ettwatch.spool import SpoolFile
@@ -59,7 +60,9 @@ class FileTransport:
         self._lock = threading.RLock()
         self._inside = False
         self._stuck = False
-        self._aside: deque[tuple[bytes, bool]] = deque()
+        self._order = count()
+        self._aside: dict[bool, deque[tuple[int, bytes]]] = {True: deque(), False: deque()}
+        """Boundary lines and others that came while the lock was not to be had, each with its place in the order."""
         self._backlog = Backlog(self._settings.queue_events)
         self._retry_s = FIRST_RETRY_S
         self._retry_at = 0.0
@@ -67,7 +70,7 @@ class FileTransport:
     @property
     def waiting(self) -> int:
         """How many lines are kept in memory."""
-        return len(self._backlog) + len(self._aside)
+        return len(self._backlog) + len(self._aside[True]) + len(self._aside[False])
 
     def put(self, line: bytes, boundary: bool) -> None:
         """Write a line with its newline; keep it for later if that fails. Boundary lines are dropped last."""
@@ -157,9 +160,15 @@ class FileTransport:
 
     def _enter(self) -> bool:
         """Take the lock; False if another thread keeps it too long, or this one has it (in a signal handler)."""
-        if not self._lock.acquire(False) and (self._stuck or not self._lock.acquire(timeout=LOCK_S)):
-            self._stuck = True  # whoever comes next does not wait for the same write
-            return False
+        try:
+            if not self._lock.acquire(False) and (self._stuck or not self._lock.acquire(timeout=LOCK_S)):
+                self._stuck = True  # whoever comes next does not wait for the same write
+                return False
+        except BaseException:  # a signal handler raised: between taking the lock and returning from that
+            if not self._inside:
+                with suppress(RuntimeError):  # it was not taken
+                    self._lock.release()
+            raise
         if self._inside:  # a signal handler, or a finalizer, in the middle of a write by this very thread
             self._lock.release()
             return False
@@ -172,20 +181,25 @@ class FileTransport:
         self._lock.release()
 
     def _put_aside(self, line: bytes, boundary: bool) -> None:
-        if len(self._aside) >= self._settings.queue_events:
-            self._aside.popleft()
-            self.drops.add("queue_full")
-        self._aside.append((line, boundary))
+        """Keep a line without the lock. As in the backlog, boundary lines are dropped last."""
+        self._aside[boundary].append((next(self._order), line))
+        if len(self._aside[True]) + len(self._aside[False]) > self._settings.queue_events:
+            with suppress(IndexError):  # somebody with the lock has just taken them in
+                (self._aside[False] or self._aside[True]).popleft()
+                self.drops.add("queue_full")
 
     def _is_clear(self) -> bool:
-        return not self._backlog.filled and not self._aside
+        return not self._backlog.filled and not self._aside[True] and not self._aside[False]
 
     def _keep(self, line: bytes, boundary: bool) -> None:
         self.drops.add("queue_full", self._backlog.push(line, boundary))
 
     def _take_in(self) -> None:
-        while self._aside:
-            self._keep(*self._aside.popleft())
+        with suppress(IndexError):  # without the lock somebody may drop one: the rest is taken in next time
+            while self._aside[True] or self._aside[False]:
+                heads = [(lines[0][0], boundary) for boundary, lines in self._aside.items() if lines]
+                boundary = min(heads)[1]
+                self._keep(self._aside[boundary].popleft()[1], boundary)
 
     def _drain(self) -> bool:
         """Write kept lines, the oldest first, a burst at most; tell whether none is left."""
@@ -212,6 +226,7 @@ class FileTransport:
                 except OSError as error:
                     if error.errno in _DISK_FULL:
                         raise
+                    pass_on(error)
                     self._close_file()  # it was removed, or closed by other code: a new one may do
                     file = None
             if file is None:
@@ -230,6 +245,7 @@ class FileTransport:
         self._file = None
 
     def _failed(self, error: OSError) -> None:
+        pass_on(error)
         self._retry_at = monotonic() + self._retry_s
         self._retry_s = min(2 * self._retry_s, LAST_RETRY_S)
         if error.errno not in _DISK_FULL:

@@ -5,6 +5,7 @@ from json import JSONEncoder
 from math import isfinite
 from typing import Final
 
+from ettwatch.log import pass_on
 from ettwatch.names import MAX_AMOUNT, MAX_JOB_CHARS, MAX_NAME_CHARS
 
 MAX_TEXT_CHARS: Final = 2000
@@ -35,6 +36,16 @@ def tidy_text(value: str, limit: int = MAX_TEXT_CHARS) -> str:
     return value[:limit].encode("utf-8", "replace").decode("utf-8")
 
 
+def shown(value: object) -> str:
+    """Return a value for a message. What is no plain one is named by its type: to print it may wait for a device."""
+    return repr(value)[:200] if value is None or type(value) in (str, int, float, bool) else f"<{type(value).__name__}>"
+
+
+def plain(value: object, limit: int = MAX_TEXT_CHARS) -> str:
+    """Return a value as text, one that is no plain one by the name of its type."""
+    return tidy_text(value if isinstance(value, str) else shown(value), limit)
+
+
 def tidy_job(name: str) -> str:
     """Return `name` as the name of a job. One that has to be changed ends in a hash of the whole.
 
@@ -60,7 +71,7 @@ def _tidy(value: object, depth: int) -> object:
             return tidy_text(value)
         case dict() if depth < MAX_DEPTH:
             items = list(value.items())[:MAX_ITEMS]
-            return {tidy_text(str(key), MAX_NAME_CHARS): _tidy(item, depth + 1) for key, item in items}
+            return {plain(key, MAX_NAME_CHARS): _tidy(item, depth + 1) for key, item in items}
         case list() | tuple() if depth < MAX_DEPTH:
             return [_tidy(item, depth + 1) for item in value[:MAX_ITEMS]]
         case _:  # not str(value): printing a tensor would wait for its device
@@ -68,8 +79,15 @@ def _tidy(value: object, depth: int) -> object:
 
 
 def tidy_attrs(attrs: Mapping[str, object] | None) -> dict[str, object] | None:
-    """Return attributes as plain JSON values, None for none. A value of an unknown type becomes its type's name."""
-    if not attrs:
+    """Return attributes as plain JSON values, None for none. A value of an unknown type becomes its type's name.
+
+    So do attributes that are none: whatever they are, they must not cost the phase that they belong to.
+    """
+    if attrs is None:
         return None
-    items = list(attrs.items())[:MAX_ATTRS]
-    return {tidy_text(str(key), MAX_NAME_CHARS): _tidy(value, 0) for key, value in items}
+    try:
+        items = list(attrs.items())[:MAX_ATTRS]
+        return {plain(key, MAX_NAME_CHARS): _tidy(value, 0) for key, value in items} or None
+    except Exception as error:
+        pass_on(error)
+        return {"attrs": f"<{type(attrs).__name__}>"}

@@ -1,10 +1,13 @@
 """The handler, fed with the records that torchtitan's structured logger makes of its spans."""
 
+import importlib.util
 import os
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
+
+import pytest
 
 from support.spooled import events, timeline
 
@@ -32,7 +35,8 @@ def span(name, step=None, seconds=0.0):
     except BaseException:
         say(name + "_error", step)
         raise
-    say(name + "_end", step)
+    finally:  # also after an error, as torchtitan does
+        say(name + "_end", step)
 """
 
 TRAINING = """
@@ -122,3 +126,63 @@ def test_logs_of_another_source_are_not_recorded(tmp_path: Path) -> None:
     spool, said = run(tmp_path, TRAINING, source="generation")
     assert "'generation'" in said
     assert not spool.exists() or not events(spool, "phase_started")
+
+
+def test_a_step_that_fails_is_none(tmp_path: Path) -> None:
+    body = textwrap.dedent("""
+        for step in (1, 2, 3):
+            with span("fwd_bwd", step): pass
+            try:
+                with span("optim", step):
+                    if step == 2: raise ValueError("mine")
+            except ValueError:
+                pass
+        """)
+    spool, _ = run(tmp_path, body)
+    assert max(getattr(event, "step") for event in events(spool, "progress")) == 2  # noqa: B009
+
+
+REAL = """
+import logging, os, time
+from torchtitan.observability import structured_logger as sl
+
+sl.init_structured_logger(source="training", output_dir=os.environ["OUT"])
+
+def span(name, seconds=0.0):
+    with sl.log_trace_span(name):
+        time.sleep(seconds)
+
+span("torch_distributed_init", 0.02)
+for step in (1, 2, 3):
+    sl.set_step(step)
+    with sl.log_trace_span("step"):
+        span("fetching_batch", 0.02)
+        span("fwd_bwd", 0.02)
+        try:
+            with sl.log_trace_span("optim"):
+                if step == 2:
+                    raise ValueError("mine")
+        except ValueError:
+            pass
+sl.log_trace_scalar({"loss": 1.0})
+sl.log_trace_instant("over")
+span("torch_distributed_teardown", 0.02)
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.skipif(importlib.util.find_spec("torchtitan") is None, reason="torchtitan is not installed")
+def test_the_logger_of_torchtitan_itself(tmp_path: Path) -> None:
+    spool = tmp_path / "spool"
+    env = {**os.environ, "ETTWATCH_SPOOL": str(spool), "ETTWATCH_JOB": "titan", "OUT": str(tmp_path / "out")}
+    jsonl = "torchtitan.observability.structured_logger.jsonl_handler.register_jsonl_handler"
+    env["TITAN_STRUCT_LOGGER_HANDLERS"] = f"{jsonl},ettwatch.adapters.torchtitan.register"
+    done = subprocess.run([sys.executable, "-c", REAL], env=env, capture_output=True, text=True, timeout=250)
+    assert done.returncode == 0, done.stderr
+    assert "ettwatch:" not in done.stderr
+    phases = [getattr(event, "phase") for event in events(spool, "phase_started")]  # noqa: B009
+    assert phases == [*["trainer_init.process_group_init", "trainer_init.get_first_batch_data", "shutdown.teardown"]]
+    (began,) = events(spool, "training_started")
+    assert (getattr(began, "position"), getattr(began, "step")) == (0, 0)  # noqa: B009
+    assert max(getattr(event, "step") for event in events(spool, "progress")) == 2  # noqa: B009
+    assert list((tmp_path / "out").rglob("*.jsonl"))

@@ -13,10 +13,10 @@ from ettwatch_app.commands.advise import advise
 from ettwatch_app.commands.top import top
 from ettwatch_clickhouse import Store, connect
 from ettwatch_core.ownership import Owners
-from ettwatch_monitor.advice import AdviceError, advice_of, read_fleet, what_if_of
+from ettwatch_monitor.advice import About, AdviceError, NoJobError, advice_of, read_fleet, what_if_of
 from ettwatch_monitor.queries import Scope
 from ettwatch_monitor.top import draw, look
-from support.monitor import Served, served
+from support.monitor import FROM, Served, served
 
 CASES = sorted((Path(__file__).parents[1] / "cases").glob("*.jsonl"))
 WORKED = str(next(path for path in CASES if "worked" in path.name))
@@ -59,6 +59,29 @@ def test_what_if_from_files() -> None:
     assert "come back" in text.stdout
 
 
+def test_advice_for_one_job_from_files() -> None:
+    job = json.loads(Path(WORKED).read_text().splitlines()[0])["job"]
+    done = CliRunner().invoke(advise, [*map(str, CASES), "--job", job, "--format", "json"])
+    told = json.loads(done.stdout)
+    assert done.exit_code == 0
+    assert told["asked"]["job"] == job
+    assert told["sample"]["jobs"] == told["base"]["jobs"] == 1
+    assert {each["job"] for entry in told["advice"] for each in entry["jobs_named"]} == {job}
+    text = CliRunner().invoke(advise, [*map(str, CASES), "--job", job])
+    assert text.stdout.startswith(f"job {job}\n")
+    assert "Why low confidence: " in text.stdout
+    assert "a week" not in text.stdout.splitlines()[4], "one job comes once"
+
+
+def test_advice_for_one_stage_from_files() -> None:
+    done = CliRunner().invoke(advise, [*map(str, CASES), "--stage", "shutdown", "--format", "json"])
+    told = json.loads(done.stdout)
+    assert {entry["remedy"] for entry in told["advice"]} == {"publish_off_gpus"}
+    assert told["of_stage"]["after_gpu_h"] < told["of_stage"]["lost_gpu_h"]
+    text = CliRunner().invoke(advise, [*map(str, CASES), "--stage", "shutdown"])
+    assert "shutdown: " in text.stdout
+
+
 def test_exit_codes(tmp_path: Path) -> None:
     bad = tmp_path / "bad.jsonl"
     bad.write_text("{}\n")
@@ -68,6 +91,10 @@ def test_exit_codes(tmp_path: Path) -> None:
     assert CliRunner().invoke(advise, [WORKED, "--what-if", "nonsense"]).exit_code == 2
     assert CliRunner().invoke(advise, [WORKED, "--data", str(tmp_path)]).exit_code == 2
     assert CliRunner().invoke(advise, ["--data", str(tmp_path)]).exit_code == 2
+    assert CliRunner().invoke(advise, [WORKED, "--job", "nobody"]).exit_code == 2
+    assert CliRunner().invoke(advise, [WORKED, "--stage", "lunch"]).exit_code == 2
+    assert CliRunner().invoke(advise, [WORKED, "--job", "a", "--team", "b"]).exit_code == 2
+    assert CliRunner().invoke(advise, [WORKED, "--stage", "shutdown", "--what-if", "detection = 5s"]).exit_code == 2
     assert CliRunner().invoke(top, ["--data", str(tmp_path)]).exit_code == 2
 
 
@@ -82,6 +109,27 @@ def test_a_database_gives_what_its_events_give(store: Store) -> None:
     assert then["jobs_touched"] == 0
     with pytest.raises(AdviceError):
         what_if_of(store, 5, 5, {"changes": ["detection = 5s"]})
+
+
+def test_the_api_answers_for_a_job_a_stage_and_an_owner(running: Served, store: Store) -> None:
+    job, team = store.query("SELECT job, ifNull(team, '') FROM jobs WHERE attempts > 1 AND model != '' LIMIT 1").rows[0]
+    told = running.plain.get("advice", {"job": job})
+    assert told["asked"] == {"team": None, "model": None, "cluster": None, "owner": None, "stage": None, "job": job}
+    assert told["base"]["jobs"] == 1
+    assert {entry["team"] for entry in told["advice"]} <= {team or None}
+    direct = advice_of(store, 5, 4, Owners("", ()), about=About(job=str(job)))
+    assert direct["base"] == told["base"]
+    whole = {"from": FROM, "to": FROM + 3_600_000_000, "stage": "shutdown", "owner": "nobody-here"}
+    assert running.plain.get("advice", whole)["advice"] == []
+    assert running.plain.ask("advice", {"job": "no-such-job"}).status == 404
+    assert running.plain.ask("advice", {"stage": "lunch"}).status == 422
+    with pytest.raises(NoJobError):
+        advice_of(store, 0, NEVER, Owners("", ()), about=About(job="no-such-job"))
+
+
+def test_an_empty_team_is_those_that_name_none(store: Store) -> None:
+    fleet, _ = read_fleet(store, 0, NEVER, team="")
+    assert {case.life.team for case in fleet.cases} <= {None}
 
 
 def test_a_sample_stands_for_all(store: Store) -> None:

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from ettwatch_monitor.advice import Change, Fleet, Replays
+from ettwatch_monitor.advice.change import Knobs
+from ettwatch_monitor.advice.rewrite import rewrite
 from ettwatch_schemas import Event, decode_message
 from ettwatch_sim import random_jobs
 from ettwatch_sim.life import Scenario, preset
-from support.advice import observed
+from support.advice import observed, quiet
 
 CASES = sorted((Path(__file__).parents[1] / "cases").glob("*.jsonl"))
 ODD = preset("fleet").but(
@@ -109,3 +111,17 @@ def test_a_shorter_compilation_gives_back_what_nothing_else_waits_for() -> None:
     then = fleet.replay(fleet.cases[0], (change,)).summary
     assert then.tts_s == pytest.approx(480, abs=0.01)
     assert then.components["pt2_compilation"] == pytest.approx(90, abs=0.1)
+
+
+def test_a_job_that_needs_longer_than_it_took_fails_on() -> None:
+    fleet = observed(2, quiet("ranker-large", 1.5))
+    change = Change(stage="wasted_training.evaluation", factor=30.0)
+    more = 0.0
+    for case in fleet.cases:
+        made = rewrite(case.life, Knobs((change,)), fleet)
+        drawn, again = fleet.replay(case, (change,)), fleet.replay(case, (change,))
+        assert drawn == again, "the same question has the same answer"
+        assert sum(drawn.summary.stages.values()) == pytest.approx(drawn.summary.e2e_s, abs=1e-3)
+        assert case.life.status != "succeeded" or made.beyond > 0
+        more += drawn.summary.e2e_s - (made.now - case.life.t0) / 1_000_000
+    assert more > 0

@@ -14,7 +14,7 @@ import pytest
 from support.spooled import ETTWATCH, environment
 
 # Without the trainer extra only what needs no torch can be tested.
-collect_ignore = [] if importlib.util.find_spec("torch") else ["test_torch.py", "test_plain.py"]
+collect_ignore = [] if importlib.util.find_spec("torch") else ["test_torch.py", "test_plain.py", "test_hostile.py"]
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -8,9 +8,13 @@ import textwrap
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ettwatch.delivery.producer import Producer
+from ettwatch.delivery.record import Record
+from ettwatch.settings import Brokers
 from ettwatch_schemas import PhaseStarted
 from support.kafka import Cluster
 from support.road import FarCluster, Road
@@ -100,6 +104,16 @@ def boundary(found: list[str]) -> list[str]:
     return [kind for kind in found if kind not in ("progress", "heartbeat")]
 
 
+def is_right(found: list[dict[str, Any]], **more: object) -> None:
+    """The timeline of the job is that of one attempt that trained and ended well."""
+    own = [event for event in decoded(found) if event.job == found[0]["job"]]
+    summary = timeline(own).summary
+    told = {"status": "succeeded", "attempts": 1, "nof": 0, "flags": []} | more
+    assert {name: getattr(summary, name) for name in told} == told
+    assert summary.effective_s > 0
+    assert abs(sum(summary.components.values()) + summary.effective_s - summary.e2e_s) < 1e-6
+
+
 WEIGHT = repr(sum(0.5**n for n in range(20)))
 
 
@@ -126,14 +140,15 @@ def test_broker_down_at_start_and_back_in_the_middle(
     until(lambda: waiting(spool))
     time.sleep(0.5)
     road.open()
-    _, err = process.communicate(timeout=30)
-    assert process.returncode == 0
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out.strip()) == (0, repr(sum(0.5**n for n in range(150))))
     assert "nothing listens there" in err
     assert err.count("ettwatch:") == 1
     found = topic.until_ended("a job 😀")
     assert boundary([event["kind"] for event in found]) == BOUNDARY
     assert in_order(found)
     assert not waiting(spool)
+    is_right(found)
 
 
 def test_broker_down_all_the_time_and_the_next_process_delivers(
@@ -151,6 +166,7 @@ def test_broker_down_all_the_time_and_the_next_process_delivers(
         lambda found: {event["job"] for event in found if event["kind"] == "job_ended"} == {"a job 😀", "the next"}
     )
     assert boundary([event["kind"] for event in found if event["job"] == "a job 😀"]) == BOUNDARY
+    is_right(found)
     assert not repetitions(found)
     assert not waiting(spool)
     assert not list(spool.glob(".*.sent"))
@@ -171,8 +187,7 @@ def test_broker_lost_in_the_middle_and_back_again(spool: Path, env: dict[str, st
     once = list({event["id"]: event for event in found}.values())
     assert boundary([event["kind"] for event in once]) == BOUNDARY
     assert in_order(found)
-    summary = timeline(decoded(found)).summary
-    assert (summary.status, summary.flags, summary.attempts) == ("succeeded", [], 1)
+    is_right(found)
 
 
 def test_broker_lost_in_the_middle_and_still_away_at_the_end(
@@ -193,6 +208,7 @@ def test_broker_lost_in_the_middle_and_still_away_at_the_end(
     found = topic.until_ended("a job 😀")
     once = [event for event in {e["id"]: e for e in found}.values() if event["job"] == "a job 😀"]
     assert boundary([event["kind"] for event in once]) == BOUNDARY
+    is_right(once)
 
 
 @pytest.mark.slow
@@ -206,37 +222,42 @@ def test_a_broker_that_is_killed_and_started_again(
     cluster.kill(0)
     time.sleep(0.5)
     cluster.start(0)
-    _, _ = process.communicate(timeout=60)
-    assert process.returncode == 0
+    out, _ = process.communicate(timeout=60)
+    assert (process.returncode, out.strip()) == (0, repr(sum(0.5**n for n in range(400))))
     python('import ettwatch\nettwatch.init(job="the next").end()', spool, env)
     found = topic.until_ended("a job 😀")
     once = [event for event in {e["id"]: e for e in found}.values() if event["job"] == "a job 😀"]
     assert boundary([event["kind"] for event in once]) == BOUNDARY
     assert in_order(found)
+    is_right(once)
 
 
 def test_a_broker_200_ms_away_slows_nothing(spool: Path, env: dict[str, str], topic: Topic, road: Road) -> None:
     code = """
         import time, ettwatch
         rec = ettwatch.init(job="far")
-        slow = []
+        slow, weight = [], 0.0
         with rec.training(position=0, report_every_s=0.3):
             for n in range(300):
+                weight += 0.5 ** n
                 time.sleep(0.01)
                 began = time.perf_counter()
                 with rec.phase("wasted_training.evaluation"): pass
                 rec.step(1)
                 slow.append(time.perf_counter() - began)
         rec.end()
-        print(sorted(slow)[len(slow) * 95 // 100])
+        print(weight, sorted(slow)[len(slow) * 95 // 100])
     """
     road.delay_s = 0.1
     done = python(code, spool, {**env, "ETTWATCH_EXIT_S": "10"})
     assert (done.returncode, done.stderr) == (0, "")
-    assert float(done.stdout) < 0.02
+    weight, slow = done.stdout.split()
+    assert weight == repr(sum(0.5**n for n in range(300)))
+    assert float(slow) < 0.02
     found = topic.until_ended("far")
     assert [event["kind"] for event in found].count("phase_ended") == 300
     assert in_order(found)
+    is_right(found)
 
 
 def test_a_full_disk_keeps_nothing_from_the_broker(spool: Path, env: dict[str, str], topic: Topic) -> None:
@@ -250,6 +271,8 @@ def test_a_full_disk_keeps_nothing_from_the_broker(spool: Path, env: dict[str, s
         rec = ettwatch.init(job="full")
         for n in range(50):
             with rec.phase(f"trainer_init.n{n}"): pass
+        with rec.training(position=0):
+            for n in range(3): rec.step(8)
         rec.end()
         print(rec.dropped)
     """
@@ -261,6 +284,7 @@ def test_a_full_disk_keeps_nothing_from_the_broker(spool: Path, env: dict[str, s
     assert [event.phase for event in decoded(found) if isinstance(event, PhaseStarted)] == [
         f"trainer_init.n{n}" for n in range(50)
     ]
+    is_right(found)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["SIGTERM", "SIGKILL"])
@@ -285,6 +309,12 @@ def test_what_a_killed_process_told_is_delivered_by_the_next(
         *["job_submitted", "attempt_started", "training_started", "progress", "phase_started"]
     ]
     assert not repetitions(found)
+    python('import ettwatch\nettwatch.init(job="killed").end("failed")', spool, env)  # started again by hand
+    found = topic.until_ended("killed")
+    killed = [event for event in decoded(found) if event.job == "killed"]
+    summary = timeline(killed).summary
+    assert (summary.status, summary.attempts, summary.nof) == ("failed", 2, 2)
+    assert "zombie" not in summary.flags
 
 
 def test_a_stopped_process_goes_on(spool: Path, env: dict[str, str], topic: Topic) -> None:
@@ -293,11 +323,11 @@ def test_a_stopped_process_goes_on(spool: Path, env: dict[str, str], topic: Topi
     process.send_signal(signal.SIGSTOP)
     time.sleep(1.5)
     process.send_signal(signal.SIGCONT)
-    process.communicate(timeout=30)
-    assert process.returncode == 0
+    out, _ = process.communicate(timeout=30)
+    assert (process.returncode, out.strip()) == (0, repr(sum(0.5**n for n in range(150))))
     found = topic.until_ended("a job 😀")
     assert boundary([event["kind"] for event in found]) == BOUNDARY
-    assert timeline(decoded(found)).summary.status == "succeeded"
+    is_right(found)
 
 
 def test_processes_of_a_host_deliver_once(spool: Path, env: dict[str, str], topic: Topic) -> None:
@@ -367,6 +397,17 @@ def test_under_a_launcher_it_is_the_launcher_that_delivers(spool: Path, env: dic
     found = topic.until_ended("led")
     assert {"attempt_started", "phase_started", "phase_ended", "attempt_ended"} <= {event["kind"] for event in found}
     assert not repetitions(found)
+
+
+def test_the_producer_is_idempotent_waits_for_all_copies_and_compresses(env: dict[str, str], topic: Topic) -> None:
+    producer = Producer(Brokers(env))
+    config = producer._producer.config
+    assert (config["enable_idempotence"], config["acks"], config["compression_type"]) == (True, -1, "gzip")
+    line = b'{"v":1,"id":"1","kind":"heartbeat","ts":1,"job":"j","pad":"' + b"x" * 50_000 + b'"}'
+    assert producer.send([Record(b"j", [line])]) == [True]
+    producer.close()
+    topic.until(lambda found: found)
+    assert [(key, [event["id"] for event in told]) for key, told in topic.records] == [("j", ["1"])]
 
 
 def test_a_wrong_login_costs_nothing_and_is_said_without_the_password(way: tuple[Road, Cluster], spool: Path) -> None:

@@ -1,75 +1,18 @@
 """Every fault by its name: the training goes on to the same result as without the recorder, and the story is right."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Mapping
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ettwatch_schemas import Event
+from support.faults import BOUNDARY, DOWN, boundary, is_right, run, script
 from support.spooled import environment, events, kinds, timeline, until
-
-TRAIN = """
-import os, random, sys, threading, time
-{before}
-import ettwatch
-
-def train(steps=12):
-    dice, weight, losses = random.Random(7), 1.0, []
-    rec = ettwatch.init(job=os.environ.get("TRAIN_JOB", "job"), model="m")
-    with rec.phase("trainer_init.train_module_creation"):
-        time.sleep(0.02)
-    with rec.training(position=0, report_every_s=0.3):
-        for n, batch in enumerate(rec.track([dice.random() for _ in range(steps)])):
-            weight -= 0.1 * (weight - batch)
-            losses.append(round((weight - batch) ** 2, 9))
-            time.sleep(0.02)
-            rec.step(32)
-            if n == steps // 2:
-                {middle}
-                with rec.checkpoint():
-                    time.sleep(0.01)
-    with rec.phase("shutdown.model_publish"):
-        pass
-    print(losses, flush=True)
-    {after}
-
-if __name__ == "__main__":
-    train()
-"""
-BOUNDARY = [
-    *["job_submitted", "attempt_started", "phase_started", "phase_ended", "training_started", "phase_started"],
-    *["phase_ended", "checkpoint_durable", "training_ended", "phase_started", "phase_ended"],
-    *["attempt_ended", "job_ended"],
-]
-DOWN = {"ETTWATCH_KAFKA": "127.0.0.1:1"}
-
-
-def script(tmp_path: Path, before: str = "", middle: str = "pass", after: str = "rec.end()") -> Path:
-    """The training script with something in it that goes wrong."""
-    lines = {name: textwrap.dedent(text).strip() for name, text in (("before", before), ("middle", middle))}
-    code = TRAIN.replace("{before}", lines["before"]).replace("{after}", after)
-    code = code.replace("{middle}", textwrap.indent(lines["middle"], " " * 16).strip())
-    path = tmp_path / "train.py"
-    path.write_text(code)
-    return path
-
-
-def run(path: Path, spool: Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-W", "ignore", str(path)],
-        env=environment(spool, {"ETTWATCH_HEARTBEAT_EVERY_S": "3600", **(env or {})}),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -80,21 +23,6 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> str:
     assert (plain.returncode, plain.stderr) == (0, "")
     assert not (tmp_path / "none").exists()
     return plain.stdout
-
-
-def boundary(found: list[Event]) -> list[str]:
-    """Kinds in the order in which they were told."""
-    ordered = sorted(found, key=lambda event: (event.ts, int(re.sub(r".*-", "", event.id))))
-    return [kind for kind in kinds(ordered) if kind not in ("progress", "heartbeat")]
-
-
-def is_right(found: list[Event], **more: Any) -> None:
-    """The timeline is that of the training: it took a quarter of a second, in one attempt, and ended well."""
-    summary = timeline(found).summary
-    told = {"status": "succeeded", "attempts": 1, "nof": 0, "flags": []} | more
-    assert {name: getattr(summary, name) for name in told} == told
-    assert 0.2 < summary.effective_s < 5
-    assert summary.components["wasted_training"] < 2
 
 
 FAULTS: dict[str, dict[str, Any]] = {
@@ -208,6 +136,142 @@ FAULTS: dict[str, dict[str, Any]] = {
         """,
         "extra": 2,
     },
+    "queue full while the disk is full": {
+        "env": {"ETTWATCH_QUEUE_EVENTS": "12"},
+        "before": """
+            import errno
+            real, full = os.write, [False]
+            def write(fd, data):
+                if full[0]: raise OSError(errno.ENOSPC, "No space left on device")
+                return real(fd, data)
+            os.write = write
+        """,
+        "middle": """
+            full[0] = True
+            for _ in range(50): rec._outbox.send("heartbeat")
+            for _ in range(6):
+                with rec.phase("wasted_training.evaluation"): rec._outbox.send("heartbeat")
+            assert rec.dropped["queue_full"] >= 50, rec.dropped
+            full[0] = False
+        """,
+        "extra": 12,
+        "says": "more events waited in memory",
+    },
+    "queue full while another thread hangs in a write": {
+        "env": {"ETTWATCH_QUEUE_EVENTS": "12"},
+        "before": """
+            real, hangs, goes_on = os.write, threading.Event(), threading.Event()
+            def write(fd, data):
+                if threading.current_thread().name == "stuck" and not hangs.is_set():
+                    hangs.set()
+                    assert goes_on.wait(20)
+                return real(fd, data)
+            os.write = write
+        """,
+        "middle": """
+            from ettwatch import transport
+            transport.LOCK_S = 0.05
+            def speak():
+                with ettwatch.get().phase("wasted_training.evaluation"): pass
+            stuck = threading.Thread(target=speak, name="stuck")
+            stuck.start()
+            assert hangs.wait(20)
+            for _ in range(5):
+                with rec.phase("wasted_training.evaluation"): pass
+            for _ in range(50): rec._outbox.send("heartbeat")
+            assert rec.dropped["queue_full"] >= 40, rec.dropped
+            goes_on.set()
+            stuck.join()
+        """,
+        "extra": 12,
+        "says": "more events waited in memory",
+    },
+    "no more threads": {
+        "env": DOWN,
+        "before": """
+            def start(self): raise RuntimeError("can't start new thread")
+            threading.Thread.start = start
+        """,
+        "says": "can't start new thread",
+    },
+    "fork in the middle of a phase": {
+        "env": DOWN,
+        "middle": """
+            with rec.phase("wasted_training.evaluation"):
+                pid = os.fork()
+                if pid == 0:
+                    with rec.phase("wasted_training.evaluation"): pass
+                    sys.exit()
+                assert os.waitpid(pid, 0)[1] == 0
+        """,
+        "extra": 4,
+        "says": None,  # each of them, once
+    },
+    "two recorders in one process": {
+        "env": DOWN,
+        "middle": """
+            from ettwatch.default import open_recorder
+            from ettwatch.identity import Given
+            other = open_recorder(Given(job="other"), os.environ)
+            with rec.phase("wasted_training.evaluation"), other.phase("trainer_init"): pass
+            with other.training(position=7): other.step(1)
+            other.end("failed", cause="storage")
+        """,
+        "extra": 2,
+        "jobs": {"job", "other"},
+    },
+    "standard input, output and error are closed": {
+        "env": DOWN,
+        "before": """
+            kept = os.dup(1)
+            os.close(0), os.close(1), os.close(2)
+            sys.stderr = None
+        """,
+        "middle": """
+            time.sleep(1.5)     # the thread has looked, and has its lock
+            for fd in (0, 1, 2):
+                try: taken = os.readlink(f"/proc/self/fd/{fd}")
+                except OSError: continue
+                assert "spool" not in taken, taken
+                os.write(fd, b"the trainer's own")
+            sys.stdout = os.fdopen(kept, "w")
+        """,
+        "says": "",
+    },
+    "every descriptor is closed": {
+        "env": DOWN,
+        "middle": """
+            time.sleep(0.5)     # the thread has its lock
+            os.closerange(3, 256)
+            mine = [open(f"{__file__}.{n}", "w") for n in range(20)]
+            time.sleep(1.5)     # and has looked again
+            import fcntl
+            for file in mine:
+                file.write("mine"); file.flush()
+                with open(file.name) as again:
+                    fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)   # nobody else has locked it
+                    assert again.read() == "mine"
+        """,
+    },
+    "what is given cannot be printed": {
+        "before": """
+            class Bad:
+                def __str__(self): raise RuntimeError("no")
+                __repr__ = __eq__ = __bool__ = __len__ = __str__
+                __hash__ = object.__hash__
+        """,
+        "middle": """
+            with rec.phase(Bad()): pass
+            with rec.phase("wasted_training.evaluation", attrs=Bad()) as span:
+                span.set(bad=Bad(), deep={Bad(): [Bad()]})
+            rec.training_started(step=Bad(), report_every_s=Bad())
+            rec.step(Bad())
+            loop = rec._loop; loop.mark = (loop.mark[0], loop.mark[1] - 1, loop.mark[2])    # that was no step
+        """,
+        "after": "rec.end(cause=Bad(), message=Bad())",
+        "extra": 3,
+        "says": None,
+    },
     "signals while it writes": {
         "middle": """
             import signal
@@ -238,6 +302,8 @@ def test_the_training_is_the_same_and_its_story_whole(tmp_path: Path, spool: Pat
         assert done.stderr.count(says) >= 1
         assert all(done.stderr.count(line) == 1 for line in done.stderr.splitlines())
     found = events(spool)
+    assert {event.job for event in found} == fault.get("jobs", {"job"})
+    found = [event for event in found if event.job == "job"]
     story = boundary(found)
     extra = fault.get("extra", 0)
     if extra is None:
@@ -251,7 +317,11 @@ def test_the_training_is_the_same_and_its_story_whole(tmp_path: Path, spool: Pat
 
 
 @pytest.mark.parametrize(
-    "job", ["two words", "emoji 😀🚀", "x" * 1024, "é" * 512, "a/b\\c:d*e", ".hidden", "tab\tand\nnewline"]
+    "job",
+    [
+        *["two words", "emoji 😀🚀", "x" * 1024, "é" * 512, "😀" * 256, "👩🏽‍🚀" * 200, "a/b\\c:d*e", ".hidden", ".."],
+        *["tab\tand\nnewline", "-", "%s%n{}", "\u202e"],
+    ],
 )
 def test_any_name_of_a_job(tmp_path: Path, spool: Path, job: str, expected: str) -> None:
     done = run(script(tmp_path), spool, {"TRAIN_JOB": job, **DOWN})
@@ -263,13 +333,13 @@ def test_any_name_of_a_job(tmp_path: Path, spool: Path, job: str, expected: str)
 
 
 @pytest.mark.parametrize("how", ["os._exit(7)", "os.kill(os.getpid(), 9)", "os.kill(os.getpid(), 15)"])
-def test_what_was_told_before_a_sudden_end_is_there(tmp_path: Path, spool: Path, how: str) -> None:
+def test_what_was_told_before_a_sudden_end_is_there(tmp_path: Path, spool: Path, how: str, expected: str) -> None:
     done = run(script(tmp_path, middle=how), spool, DOWN)
     assert done.returncode in (7, -9, -15)
     found = events(spool)
     assert boundary(found) == BOUNDARY[:5]
     after = run(script(tmp_path), spool, DOWN)
-    assert after.returncode == 0
+    assert (after.returncode, after.stdout) == (0, expected)
     found = events(spool)
     summary = timeline(found).summary
     # Started by hand again it is the next attempt of the job, and the first has failed.
@@ -289,9 +359,14 @@ def test_a_stopped_trainer_that_goes_on(tmp_path: Path, spool: Path, expected: s
     assert process.stdout.readline() == "here\n"
     process.send_signal(signal.SIGSTOP)
     until(lambda: Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
+    time.sleep(1)
     process.send_signal(signal.SIGCONT)
     assert process.communicate(timeout=30)[0] == expected
-    assert boundary(events(spool)) == BOUNDARY
+    found = events(spool)
+    assert boundary(found) == BOUNDARY
+    # While it stood still its position did: three times what it had declared as its longest silence is no hang.
+    assert timeline(found).summary.e2e_s > 1.2
+    is_right(found)
 
 
 def test_a_full_queue_drops_progress_first_and_tells_how_much(tmp_path: Path, spool: Path) -> None:
@@ -323,29 +398,6 @@ def test_a_full_queue_drops_progress_first_and_tells_how_much(tmp_path: Path, sp
     assert kinds(found).count("attempt_ended") == 1
 
 
-def test_two_recorders_in_one_process(tmp_path: Path, spool: Path) -> None:
-    code = """
-        import os, ettwatch
-        from ettwatch.default import open_recorder
-        from ettwatch.identity import Given
-        one = ettwatch.init(job="one")
-        two = open_recorder(Given(job="two"), os.environ)
-        with one.phase("trainer_init.a"), two.phase("trainer_init.b"), one.phase("trainer_init.c"): pass
-        for rec in (one, two):
-            with rec.training(position=0): rec.step(1)
-        two.end(); one.end()
-    """
-    path = tmp_path / "train.py"
-    path.write_text(textwrap.dedent(code))
-    done = run(path, spool, DOWN)
-    assert done.returncode == 0
-    found = events(spool)
-    for job, phases in (("one", 2), ("two", 1)):
-        own = [event for event in found if event.job == job]
-        assert kinds(own).count("phase_ended") == phases
-        assert timeline(own).summary.status == "succeeded"
-
-
 def test_sixty_four_ranks_on_one_host(tmp_path: Path, spool: Path) -> None:
     code = """
         import os, ettwatch
@@ -359,25 +411,28 @@ def test_sixty_four_ranks_on_one_host(tmp_path: Path, spool: Path) -> None:
         if rank == 0:
             with rec.training(position=0):
                 rec.step(64)
+                rec.step(64)
             for _ in range(63): assert os.wait()[1] == 0
+            print("trained", flush=True)
         rec.end()
         if rank: os._exit(0)
     """
     path = tmp_path / "train.py"
     path.write_text(textwrap.dedent(code))
     done = run(path, spool, DOWN)
-    assert done.returncode == 0
+    assert (done.returncode, done.stdout) == (0, "trained\n")
     found = events(spool)
     assert sorted(event.rank for event in found if event.kind == "phase_ended") == list(range(64))
     assert sum(span.ranks for span in timeline(found).spans) == 64
+    summary = timeline(found).summary
+    assert (summary.status, summary.attempts, summary.nof, summary.flags) == ("succeeded", 1, 0, [])
+    assert kinds(found).count("training_ended") == kinds(found).count("attempt_ended") == 1
     # One of them knocked at the brokers' door for all: the others left it to that one.
     assert done.stderr.count("cannot use the Kafka brokers") <= 8
 
 
-def test_ten_thousand_phases_with_the_broker_down_leak_nothing(tmp_path: Path, spool: Path) -> None:
-    code = """
-        import os, threading, time, ettwatch
-        rec = ettwatch.init(job="job")
+def test_ten_thousand_phases_with_the_broker_down_leak_nothing(tmp_path: Path, spool: Path, expected: str) -> None:
+    leak = """
         def kib():
             with open("/proc/self/statm") as file: return int(file.read().split()[1]) * 4
         def phases(count):
@@ -392,13 +447,15 @@ def test_ten_thousand_phases_with_the_broker_down_leak_nothing(tmp_path: Path, s
         assert after[0] == before[0], (before, after)
         assert after[1] <= before[1] + 1, (before, after)
         assert after[2] - before[2] < 8192, (before, after)
-        rec.end()
     """
-    path = tmp_path / "train.py"
-    path.write_text(textwrap.dedent(code))
-    done = run(path, spool, DOWN)
-    assert done.returncode == 0, done.stderr
-    assert kinds(events(spool)).count("phase_ended") == 10_500
+    done = run(script(tmp_path, middle=leak), spool, DOWN)
+    assert (done.returncode, done.stdout) == (0, expected), done.stderr
+    found = events(spool)
+    assert len(boundary(found)) == len(BOUNDARY) + 2 * 10_500
+    summary = timeline(found).summary
+    assert (summary.status, summary.attempts, summary.flags) == ("succeeded", 1, [])
+    assert summary.stages["wasted_training.evaluation"] < 30
+    assert abs(sum(summary.components.values()) + summary.effective_s - summary.e2e_s) < 1e-6
 
 
 @pytest.mark.torch
@@ -433,7 +490,11 @@ def test_inside_torch_compile(tmp_path: Path, spool: Path) -> None:
     path.write_text(textwrap.dedent(code))
     done = run(path, spool)
     assert (done.returncode, done.stdout, done.stderr) == (0, "1 {}\n", "")
+    without = run(path, tmp_path / "none", {"ETTWATCH_DISABLED": "1"})
+    assert (without.stdout, (tmp_path / "none").exists()) == (done.stdout, False)
     found = events(spool)
+    summary = timeline(found).summary
+    assert (summary.status, summary.attempts, summary.flags) == ("succeeded", 1, [])
     assert kinds(found).count("phase_started") == 0
     (ended,) = (event for event in found if event.kind == "training_ended")
     assert getattr(ended, "position", None) == 80

@@ -5,6 +5,8 @@ from itertools import pairwise
 import pytest
 
 from ettwatch.loop import Loop
+from ettwatch.spans import Phase
+from ettwatch.tracked import Batches
 from ettwatch_schemas import Progress, TrainingEnded, TrainingStarted
 from support.spooled import Recording, kinds, timeline, until
 
@@ -250,7 +252,7 @@ def test_an_exception_leaves_the_loop_open_and_the_last_step_is_told_at_its_time
 def test_a_reader_between_two_moves_sees_no_wait_twice() -> None:
     loop = Loop()
     loop.begin(0, 0, 10, True)
-    assert list(loop.timed([1, 2])) == [1, 2]
+    assert list(Batches([1, 2], loop, lambda: Phase(lambda: None, "trainer_init"))) == [1, 2]
     waited = loop.waited
     loop.waiting = time.monotonic_ns()
     assert loop.wait_us(loop.waiting + 5_000_000) == (waited + 5_000_000) // 1000

@@ -210,7 +210,7 @@ def test_a_descriptor_that_others_closed_is_not_written_to(spool: Path, tmp_path
     sent = transport(spool)
     sent.put(line(1), True)
     assert sent._file is not None
-    stolen = sent._file._fd
+    stolen = sent._file._file.number
     with (tmp_path / "other").open("w") as other:
         os.dup2(other.fileno(), stolen)
         sent.put(line(2), True)

@@ -9,8 +9,10 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch.distributed as dist
+from torch.distributed import distributed_c10d
 
 from ettwatch.noop import NoRecorder
 from ettwatch_trainer.group import PATIENCE, Group
@@ -91,16 +93,29 @@ def main() -> None:
         losses=True,
         publish=False,
     )
-    asked = {}
+    asked: dict[str, int] = {}
+    groups: dict[str, int] = {}
+    make = dist.new_group
+
+    def counted(*args: Any, **more: Any) -> Any:
+        groups[name] += 1
+        return make(*args, **more)
+
+    dist.new_group = distributed_c10d.new_group = counted
     for name in names:
+        groups[name] = 0
         remedies = () if name in ("undisturbed", "none") else name.split("+")
         config = dataclasses.replace(
-            base.only(*remedies), out=Path(out) / name, kill_at_step=0 if name == "undisturbed" else STOP
+            base.only(*remedies),
+            out=Path(out) / name,
+            kill_at_step=0 if name == "undisturbed" else STOP,
+            publish=name == "standalone_publish",
         )
         train(settled(config), group)
         asked[name] = Watched.asked
     if group.rank == 0:
         (Path(out) / "asked.json").write_text(json.dumps(asked))
+        (Path(out) / "groups.json").write_text(json.dumps(groups))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from ettwatch_trainer.remedies.autotune import Autotune, Budget, Kernel, Memory, Speed, search, tune
+from ettwatch_trainer.remedies.autotune import Autotune, Budget, Kernel, Memory, Speed, search, tune, tuner
 from ettwatch_trainer.remedies.autotune.tuner import distance
 from support.remedies_recorder import Told
 
@@ -21,6 +21,25 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:TypedStorage is deprecated:UserWarning"),
 ]
+
+
+class Clock:
+    """Time that goes on, and further when it is told to."""
+
+    passed = 0.0
+
+    def __call__(self) -> float:
+        return time.perf_counter() + self.passed
+
+
+CLOCK = Clock()
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes long takes no time: a busy machine makes no difference."""
+    monkeypatch.setattr(search, "perf_counter", CLOCK)
+    monkeypatch.setattr(tuner, "perf_counter", CLOCK)
 
 
 @pytest.fixture
@@ -56,7 +75,7 @@ def asked(tuning: Autotune, operation: str, best: str = "k1", took: float = 0.0,
     """One operation as inductor would ask for it; the kernels that it may try."""
     kept = tuning._choose(kernels(operation, others))
     if len(kept) > 1:
-        time.sleep(took)
+        CLOCK.passed += took
         tuning._learn({choice: 1.0 if choice.name == best else 2.0 for choice in kept}, "mm", [], kept)
     return names(kept)
 
@@ -88,8 +107,8 @@ def test_the_budget_bounds_the_kernels_and_keeps_the_librarys(memory: Memory) ->
 
 @pytest.mark.usefixtures("fake")
 def test_when_the_seconds_are_used_up_the_librarys_kernel_is_taken_and_not_remembered(memory: Memory) -> None:
-    tuning = Autotune(memory, Budget(seconds=0.1))
-    assert len(asked(tuning, "a", took=0.06)) == 4
+    tuning = Autotune(memory, Budget(seconds=100))
+    assert len(asked(tuning, "a", took=60.0)) == 4
     # Another as slow as the slowest would not fit.
     assert asked(tuning, "b") == ["aten"]
     assert (tuning.searched, tuning.pruned) == (1, 1)
@@ -158,13 +177,13 @@ Build = Callable[[dict[str, Any] | None], Callable[[], Any]]
 
 
 def building(plain_s: float, tuned_s: float, built: list[str], off: float = 0.0) -> Build:
-    """What stands in for a compiled step: as fast as is said, and its result off by a share."""
+    """What stands in for a compiled step: as slow as is said, and its result off by a share."""
 
     def build(options: dict[str, Any] | None) -> Callable[[], Any]:
         built.append("plain" if options is None else "tuned")
 
         def step() -> torch.Tensor:
-            time.sleep(plain_s if options is None else tuned_s)
+            CLOCK.passed += plain_s if options is None else tuned_s
             return torch.tensor([1.0, 100.0 * (1 + (0 if options is None else off))])
 
         return step
@@ -175,10 +194,10 @@ def building(plain_s: float, tuned_s: float, built: list[str], off: float = 0.0)
 def test_a_faster_step_is_taken_and_taken_again_without_a_search(memory: Memory) -> None:
     built: list[str] = []
     told = Told()
-    found = tune(building(0.02, 0.002, built), memory, recorder=told.recorder)
+    found = tune(building(20.0, 2.0, built), memory, recorder=told.recorder)
     assert found.tuned
     assert built == ["plain", "tuned"]
-    again = tune(building(0.02, 0.002, built), Memory.open(memory.path, "key"), recorder=told.recorder)
+    again = tune(building(20.0, 2.0, built), Memory.open(memory.path, "key"), recorder=told.recorder)
     assert (again.tuned, again.reason) == (True, "remembered")
     assert built == ["plain", "tuned", "tuned"]
     assert [phase.name for phase in told.phases] == ["pt2_compilation.autotune"] * 2
@@ -188,33 +207,33 @@ def test_a_faster_step_is_taken_and_taken_again_without_a_search(memory: Memory)
 
 def test_a_wrong_prune_is_found_out_and_not_taken_nor_tried_again(memory: Memory) -> None:
     built: list[str] = []
-    found = tune(building(0.002, 0.02, built), memory)
+    found = tune(building(2.0, 20.0, built), memory)
     assert not found.tuned
     assert "with tuned kernels" in found.reason
     built.clear()
-    again = tune(building(0.002, 0.02, built), Memory.open(memory.path, "key"))
+    again = tune(building(2.0, 20.0, built), Memory.open(memory.path, "key"))
     assert not again.tuned
     assert built == ["plain"]
 
 
 def test_remembered_kernels_that_have_become_slow_are_searched_for_anew(memory: Memory) -> None:
     built: list[str] = []
-    tune(building(0.04, 0.002, built), memory)
+    tune(building(40.0, 2.0, built), memory)
     built.clear()
     slow = Memory.open(memory.path, "key")
-    found = tune(building(0.04, 0.02, built), slow)
+    found = tune(building(40.0, 20.0, built), slow)
     assert built == ["tuned", "plain", "tuned"]
     assert found.tuned
     assert "remembered kernels a step takes" in found.reason
 
 
 def test_another_result_is_refused(memory: Memory) -> None:
-    assert tune(building(0.01, 0.001, [], off=0.5e-5), memory).tuned
+    assert tune(building(10.0, 1.0, [], off=0.5e-5), memory).tuned
     other = Memory.open(memory.path.with_name("other"), "key")
-    found = tune(building(0.01, 0.001, [], off=1e-3), other)
+    found = tune(building(10.0, 1.0, [], off=1e-3), other)
     assert not found.tuned
     assert "something else" in found.reason
-    assert not tune(building(0.01, 0.001, [], off=1e-3), Memory.open(other.path, "key")).tuned
+    assert not tune(building(10.0, 1.0, [], off=1e-3), Memory.open(other.path, "key")).tuned
 
 
 def test_how_far_results_are_apart() -> None:
@@ -250,6 +269,15 @@ def test_a_memory_is_read_back_as_it_was_written(memory: Memory) -> None:
     read = Memory.open(memory.path, "key")
     assert (read.kernels, read.speed, read.searches, read.reason) == (memory.kernels, memory.speed, 2, None)
     assert json.loads(memory.path.read_text())["version"] == 1
+
+
+def test_a_memory_that_cannot_be_written_costs_only_the_memory(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("")
+    memory = Memory.open(tmp_path / "file" / "kernels.json", "key")
+    assert tune(building(20.0, 2.0, []), memory).tuned
+    assert "the choices of kernels were not kept" in caplog.text
 
 
 @pytest.fixture

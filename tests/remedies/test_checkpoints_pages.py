@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import json
 import re
 import sys
 from pathlib import Path
@@ -80,7 +81,10 @@ def test_the_trainer_with_a_schedule_saves(tmp_path: Path) -> None:
     exec(block.replace("minimum_s=30, maximum_s=3600", "minimum_s=0.000001, maximum_s=0.000001"), names)
     checkpointer.close()
     assert checkpointer.newest() is not None
-    assert (tmp_path / "interval.json").exists()
+    book = json.loads((tmp_path / "interval.json").read_text())
+    assert len(book["blocking_s"]) == 15
+    assert book["durable_after_s"], "how long saves take to be safe is not measured"
+    assert min(book["durable_after_s"]) > 0
 
 
 def test_the_dialogues_say_what_is_so() -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 import torch
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
 
 from ettwatch_trainer.remedies.checkpoints import Checkpointer, CheckpointError, Local, read_state
 from support import checkpoint_scenes as scenes
@@ -36,6 +38,42 @@ def test_sharded_tables_come_back_bit_by_bit_after_a_save_beside_training(two: R
         assert (found.step, found.position, found.resharded, data) == (5, 40, False, {"at": 5})
         assert losses == wanted[5:]
         assert same(end, wanted_end)
+
+
+def _fully_sharded(rank: int, world: int, folder: Path, steps: int) -> list[float]:
+    """Weights in pieces on all ranks (FSDP), and an optimizer that has nothing before its first step."""
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+    fully_shard(model, mesh=init_device_mesh("cpu", (world,)))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+    state = {"model": model, "optimizer": optimizer}
+    losses = []
+    with Checkpointer(folder, mode="blocking") as checkpointer:
+        found = checkpointer.load(state)
+        for step in range(found.step if found else 0, steps):
+            chance = torch.Generator().manual_seed(step * world + rank)
+            optimizer.zero_grad()
+            loss = model(torch.randn(4, 3, generator=chance)).square().mean()
+            torch.autograd.backward(loss)
+            optimizer.step()
+            losses.append(loss.item())
+        assert checkpointer.save(state, step=steps, position=steps).ok()
+    return losses
+
+
+def test_weights_in_pieces_and_their_optimizer_come_back(two: Ranks, tmp_path: Path) -> None:
+    undisturbed = two.run(_fully_sharded, tmp_path / "a", 9)
+    first, second = two.run(_fully_sharded, tmp_path / "b", 4), two.run(_fully_sharded, tmp_path / "b", 9)
+    for rank, losses in enumerate(undisturbed):
+        assert first[rank] + second[rank] == losses
+    one, other = (Checkpointer(tmp_path / name).newest() for name in ("a", "b"))
+    assert one is not None
+    assert other is not None
+    assert same(read_state(one.path, "model"), read_state(other.path, "model"))
+    moments, others = (read_state(found.path, "optimizer")["state"] for found in (one, other))
+    assert moments["model.0.weight"]["exp_avg"].shape == (8, 3)
+    assert moments.keys() == others.keys()
+    assert all(same(moments[name], others[name]) for name in moments)
 
 
 def test_another_number_of_ranks_takes_the_tables_and_their_optimizer_up(two: Ranks, tmp_path: Path) -> None:
@@ -135,16 +173,20 @@ def test_all_ranks_skip_a_save_if_one_is_busy(two: Ranks, tmp_path: Path) -> Non
     assert two.run(scenes.skip_while_busy, tmp_path) == [([False, True], True)] * 2
 
 
-@pytest.mark.parametrize("stage", ["staged", "writing"])
-def test_a_rank_that_dies_while_saving_leaves_the_older_one(tmp_path: Path, stage: str) -> None:
+@pytest.mark.parametrize(
+    ("dead", "stage", "left"),
+    [(1, "staged", 3), (1, "writing", 3), (0, "metadata_rename", 3), (0, "marker_rename", 3), (0, "durable", 5)],
+)
+def test_a_rank_that_dies_while_saving_leaves_what_is_whole(tmp_path: Path, dead: int, stage: str, left: int) -> None:
+    """Rank 0 writes what makes it one checkpoint, and the marker; from then on it is there, whoever dies."""
     ranks = Ranks(2, tmp_path / "store")
     try:
         folder = tmp_path / "checkpoints"
         ranks.run(scenes.train_and_save, folder, 3, 0)
-        error, _ = ranks.run(scenes.die_while_saving, folder, stage, dead=(1,))
+        error = ranks.run(scenes.die_while_saving, folder, dead, stage, dead=(dead,))[1 - dead]
         assert "the checkpoint of step 5 was not saved" in error
     finally:
         ranks.close()
     found = Checkpointer(folder).newest()
     assert found is not None
-    assert found.step == 3
+    assert found.step == left

@@ -25,7 +25,9 @@ class Clock:
         return self.now
 
 
-def saves(schedule: Schedule, clock: Clock, paces: list[float], blocking_s: float = 0.1) -> list[tuple[int, float]]:
+def saves(
+    schedule: Schedule, clock: Clock, paces: list[float], blocking_s: float = 0.1, durable_after_s: float = 0.0
+) -> list[tuple[int, float]]:
     """The steps after which it was saved and when, with steps that take so long."""
     found = []
     for step, pace in enumerate(paces, 1):
@@ -33,7 +35,7 @@ def saves(schedule: Schedule, clock: Clock, paces: list[float], blocking_s: floa
         if schedule.due(step):
             found.append((step, clock.now))
             clock.now += blocking_s
-            schedule.saved(step, blocking_s)
+            schedule.saved(step, blocking_s, durable_after_s)
     return found
 
 
@@ -63,6 +65,15 @@ def test_it_moves_when_saves_turn_out_to_be_cheap() -> None:
     gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
     assert times[0] == pytest.approx(929.5, rel=0.05)
     assert gaps[-1] == pytest.approx(29.4, rel=0.15)
+
+
+def test_no_save_is_begun_before_the_one_before_it_is_safe() -> None:
+    clock = Clock()
+    schedule = Schedule(AdaptiveInterval(minimum_s=10, maximum_s=2000, first_blocking_s=0.015), clock=clock)
+    times = [at for _, at in saves(schedule, clock, [1.0] * 3000, blocking_s=0.015, durable_after_s=120.0)]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
+    assert times[0] == pytest.approx(29.4, rel=0.15)
+    assert gaps == pytest.approx([120] * len(gaps), abs=3)
 
 
 def test_it_ends_as_it_should(tmp_path: Path) -> None:

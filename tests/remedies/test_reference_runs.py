@@ -1,6 +1,7 @@
 """Real runs of the reference trainer on two ranks: what is trained is the same with each remedy on and off."""
 
 import dataclasses
+import json
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from ettwatch_schemas import COMPONENTS, PhaseStarted
+from ettwatch_schemas import COMPONENTS, PhaseEnded, PhaseStarted
 from ettwatch_trainer.reference import REMEDIES, ReferenceConfig, job_command
 from ettwatch_trainer.remedies.checkpoints import Checkpointer, read_state
 from support.remedies_losses import losses
@@ -67,6 +68,20 @@ def ended(out: Path, job: str) -> float:
     return max(event.ts for event in events(out / "spool", "attempt_ended") if event.job == job) / 1e6
 
 
+def span(out: Path, job: str, phase: str, attempt: int) -> tuple[int, int]:
+    """When a phase of start-up began and ended on rank 0; the first of that name."""
+    found = [event for event in events(out / "spool") if event.job == job]
+    starts = [event for event in found if isinstance(event, PhaseStarted) and event.phase == f"trainer_init.{phase}"]
+    start = next(event for event in starts if (event.attempt, event.rank) == (attempt, 0))
+    ends = (event for event in found if isinstance(event, PhaseEnded) and event.span == start.span)
+    end = next(event for event in ends if (event.attempt, event.rank) == (attempt, 0))
+    return start.ts, end.ts
+
+
+def beside(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
+
+
 def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
     assert one.keys() == other.keys()
     assert all(torch.equal(one[name], other[name]) for name in one)
@@ -83,7 +98,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_same_is_trained_with_all_of_them_across_a_kill(plain: Path, tmp_path: Path) -> None:
     """Bit by bit, with ranks that restart in place from a checkpoint that was written beside training."""
     wanted = [name for name in REMEDIES if name not in ("dynamic_shapes", "autotune", "compile_cache")]
-    config = dataclasses.replace(TINY.only(*wanted), out=tmp_path, kill_at_step=15)
+    config = dataclasses.replace(TINY.only(*wanted), out=tmp_path, kill_at_step=15, open_s=1.0)
     run(config, "remedied")
     told = losses(tmp_path)
     assert told == losses(plain)
@@ -97,11 +112,25 @@ def test_the_same_is_trained_with_all_of_them_across_a_kill(plain: Path, tmp_pat
     background = {event.phase for event in phases if event.background}
     assert "wasted_training.checkpoint_upload" in background
     assert snap.summary.stages.get("shutdown.model_publish", 0) < 1
+    # Start-up waits for nothing that it does not need.
+    stream = span(tmp_path, "remedied", "get_first_batch_data", 0)
+    assert beside(stream, span(tmp_path, "remedied", "shard_metadata", 0))
+    assert beside(stream, span(tmp_path, "remedied", "train_module_creation", 0))
+    again, checkpoint = (span(tmp_path, "remedied", name, 1) for name in ("process_group_init", "checkpoint_load"))
+    assert checkpoint[0] < again[1], "the checkpoint is read only when the ranks have met"
+    measured = json.loads((config.knowledge / "intervals.json").read_text())
+    assert measured["blocking_s"]
+    assert measured["durable_after_s"], "how long saves take to be safe is not measured"
     assert published(tmp_path) > ended(tmp_path, "remedied")  # not by the job, which was over by then
 
 
 def test_the_same_is_trained_across_a_kill_without_any(plain: Path, tmp_path: Path) -> None:
-    run(dataclasses.replace(TINY, out=tmp_path, kill_at_step=15), "killed")
+    run(dataclasses.replace(TINY, out=tmp_path, kill_at_step=15, open_s=1.0), "killed")
     assert losses(tmp_path) == losses(plain)
     same(weights(tmp_path), weights(plain))
+    for attempt in range(2):
+        metadata, stream = (
+            span(tmp_path, "killed", name, attempt) for name in ("shard_metadata", "get_first_batch_data")
+        )
+        assert not beside(metadata, stream), "they are beside each other without the remedy, so nothing was shown"
     assert published(tmp_path) < ended(tmp_path, "killed")  # by the job, whose devices wait for it

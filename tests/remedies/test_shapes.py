@@ -216,6 +216,29 @@ def test_a_compiled_function_can_be_marked_as_well() -> None:
     assert (len(first.recompiles), len(second.recompiles)) == (2, 0)
 
 
+class Other(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+
+def test_a_module_of_torchs_own_is_marked_through_what_torch_puts_around_it() -> None:
+    def used(known: Marks) -> ShapeWatch:
+        torch.compiler.reset()
+        model: Any = torch.compile(torch.nn.Sequential(torch.nn.Linear(4, 2)), backend="eager", dynamic=False)
+        with ShapeWatch() as watch:
+            for size in (3, 4, 5):
+                x = torch.ones(size, 4)
+                assert known.apply(model, x) == len(known.marks)
+                model(x)
+        return watch
+
+    first = used(Marks())
+    marks = first.marks()
+    assert (len(first.recompiles), places(marks)) == (2, {("args[0]", 0)})
+    assert not used(marks).recompiles
+    assert marks.apply(Other(), torch.ones(3, 4)) == 0, "that is another model's"
+
+
 MARKS = st.builds(Mark, st.text(min_size=1), st.text(min_size=1), st.integers(0, 8), st.text())
 
 

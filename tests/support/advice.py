@@ -1,12 +1,14 @@
 """Fleets for tests of advice: simulated, and taken apart from their events alone."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf, sqrt
 from typing import NamedTuple
 
 from ettwatch_monitor.advice import Change, Fleet, Replays
 from ettwatch_schemas import Event
-from ettwatch_sim.life import Scenario, alone, simulate
+from ettwatch_sim import JobDone
+from ettwatch_sim.life import Scenario, alone, simulate, summaries
 
 
 def jobs_of(seed: int, scenario: Scenario) -> dict[str, list[Event]]:
@@ -56,3 +58,57 @@ def pooled(seeds: Iterable[int], before: Scenario, after: Scenario, changes: tup
     """The gains of several fleets added up: that of a single one may hang on whether a failure came before a save."""
     gains = [gain(observed(seed, before), observed(seed, after), changes) for seed in seeds]
     return Gain(sum(one.predicted for one in gains), sum(one.measured for one in gains))
+
+
+class Trial(NamedTuple):
+    """A remedy to be tried: the fleet without and with it, and what advice is asked.
+
+    Attributes:
+        before, after: The fleets.
+        changes: What advice is asked.
+        waits: Whether waits for hardware count, too.
+    """
+
+    before: Scenario
+    after: Scenario
+    changes: tuple[Change, ...]
+    waits: bool = False
+
+
+def spent(seed: int, scenario: Scenario) -> tuple[float, float]:
+    """GPU-hours that a fleet holds, and those with its waits: what its events would tell, without them."""
+    done = [fact for fact in summaries(seed, scenario) if isinstance(fact, JobDone)]
+    return sum(job.gpu_held_s for job in done) / 3600, sum(job.gpu_e2e_s for job in done) / 3600
+
+
+def tried(seed: int, trials: Mapping[str, Trial]) -> dict[str, Gain]:
+    """The gains of remedies in the fleets of a seed. All dice fall alike with and without a remedy."""
+    seen: list[tuple[Scenario, Replays, tuple[float, float]]] = []
+    found = {}
+    for name, trial in trials.items():
+        known = next((each for each in seen if each[0] == trial.before), None)
+        if known is None:
+            known = trial.before, Replays(observed(seed, trial.before)), spent(seed, trial.before)
+            seen.append(known)
+        _, replays, was = known
+        outcome, then = replays.under(trial.changes), spent(seed, trial.after)
+        saved = [outcome.saved(i) for i in range(len(outcome.cases))]
+        if trial.waits:
+            found[name] = Gain(sum(each.gpu_h for each in saved), was[1] - then[1])
+        else:
+            found[name] = Gain(sum(each.held_gpu_h for each in saved), was[0] - then[0])
+    return found
+
+
+def added(gains: Sequence[Gain]) -> Gain:
+    """The gains of several fleets added up."""
+    return Gain(sum(gain.predicted for gain in gains), sum(gain.measured for gain in gains))
+
+
+def chance(gains: Sequence[Gain]) -> float:
+    """The standard error of predicted / measured over several fleets: how far off it may be by luck alone."""
+    whole, count = added(gains), len(gains)
+    if count < 2 or whole.measured <= 0:
+        return inf
+    squares = sum((gain.predicted - whole.ratio * gain.measured) ** 2 for gain in gains)
+    return sqrt(squares * count / (count - 1)) / whole.measured

@@ -105,11 +105,11 @@ def skip_while_busy(rank: int, world: int, folder: Path) -> Any:
         return [saving.skipped for saving in savings], savings[0].ok(60)
 
 
-def die_while_saving(rank: int, world: int, folder: Path, stage: str) -> Any:
-    """Rank 1 is killed in a stage of its save of step 5; what rank 0 hears of that."""
+def die_while_saving(rank: int, world: int, folder: Path, dead: int, stage: str) -> Any:
+    """One rank is killed in a stage of its save of step 5; what the other hears of that."""
 
     def at(now: str) -> None:
-        if rank == 1 and now == stage:
+        if rank == dead and now == stage:
             os.kill(os.getpid(), signal.SIGKILL)
 
     made = Sharded(rank, world)

@@ -50,14 +50,16 @@ def environment(spool: Path, more: Mapping[str, str] | None = None) -> dict[str,
     return {**os.environ, "ETTWATCH_SPOOL": str(spool), **(more or {})}
 
 
-def python(code: str, spool: Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def python(
+    code: str, spool: Path, env: Mapping[str, str] | None = None, timeout_s: float = 60
+) -> subprocess.CompletedProcess[str]:
     """Run a script that records."""
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
         env=environment(spool, env),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=timeout_s,
         check=False,
     )
 

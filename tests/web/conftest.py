@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from support.web_page import Watched
 from support.web_server import Site, served
+from web.replies import usual
 
 
 def chromium() -> str | None:
@@ -36,6 +37,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def site() -> Iterator[Site]:
     with served() as one:
+        one.reply = usual
         yield one
 
 

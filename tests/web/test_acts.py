@@ -10,8 +10,9 @@ from playwright.sync_api import Locator, Page, expect
 from ettwatch_monitor.api.shapes import JobDetail, Timeline
 from support.web_answers import DAY, HOUR, NOW, row
 from support.web_page import Watched
-from support.web_server import Answer, Question, Site, usual
+from support.web_server import Answer, Question, Site
 from support.web_service import live
+from web.replies import usual
 
 
 def last(site: Site, *parts: str) -> Question:
@@ -147,7 +148,8 @@ def test_a_timeline_shows_what_was_hidden_and_who_was_last(site: Site, watched: 
     assert part is not None
     assert abs(part["width"] / whole["width"] - 0.3) < 0.03
     expect(chart.locator("[data-says*='nothing waited for it'] rect")).to_have_count(1)
-    expect(chart.locator("[data-says*='rank 7 was last, 1 min behind']")).to_have_count(1)
+    # Both bars say it: that of the phase, and that of the time it was charged.
+    expect(chart.locator("[data-says*='rank 7 was last, 1 min behind']")).to_have_count(2)
     expect(page.locator("#start")).to_contain_text(
         "The largest part, 44 %, went to Trainer start-up: get first batch data."
     )
@@ -160,7 +162,8 @@ def test_a_start_names_the_rank_that_the_others_waited_for(site: Site, watched: 
         told = usual(question)
         if isinstance(told, Timeline):
             # 2 s of device init, 21 s of the process group, and the last 60 s before the first batch.
-            late = [one.model_copy(update={"last_rank": 3}) for one in told.phases if one.behind_s]
+            slow = {"last_rank": 3, "last_host": "east-h3"}
+            late = [one.model_copy(update=slow) for one in told.phases if one.behind_s]
             return told.model_copy(update={"phases": late})
         return told
 
@@ -168,7 +171,9 @@ def test_a_start_names_the_rank_that_the_others_waited_for(site: Site, watched: 
     watched.page.goto(site.url + "/jobs/job-1")
     watched.settled()
     start = watched.page.locator("#start")
-    expect(start).to_contain_text("For 1 min 23 s of the start (15 %) the others waited for rank 3, last in 3 stages.")
+    expect(start).to_contain_text(
+        "For 1 min 23 s of the start (15 %) the others waited for rank 3 (host east-h3), last in 3 stages."
+    )
 
 
 def test_a_job_that_did_not_start_has_no_link_to_nothing(site: Site, watched: Watched) -> None:
@@ -192,7 +197,9 @@ def test_the_time_goes_along_from_a_team_to_a_job_and_its_advice(site: Site, wat
     page.get_by_role("link", name="job-1").click()
     expect(page).to_have_url(site.url + "/jobs/job-1?range=yesterday")
     page.get_by_role("link", name="What to do about it").click()
-    expect(page).to_have_url(site.url + "/advice?range=yesterday&team=team-ads")
+    expect(page).to_have_url(site.url + "/advice?range=yesterday&job=job-1")
+    expect(page.locator(".lead")).to_contain_text("What job job-1 could have got back over its whole life")
+    assert last(site, "advice").asked["job"] == "job-1"
 
 
 def test_jobs_are_filtered_sorted_and_paged_in_the_address(site: Site, watched: Watched) -> None:
@@ -315,7 +322,8 @@ def test_a_what_if_is_asked_and_shared(site: Site, watched: Watched) -> None:
     expect(page.get_by_text("31 × 14 min × 16.7 GPUs").first).to_be_visible()
     page.get_by_role("link", name="Try it with other numbers").first.click()
     expect(page.locator("#what-if")).to_contain_text("+70.0 GPU-hours a week would come back")
-    assert last(site, "advice", "what-if").body == {"changes": [{"remedy": "compile_cache"}], "team": "team-ads"}
+    remedy = {"remedy": "compile_cache", "team": "team-ads"}
+    assert last(site, "advice", "what-if").body == {"changes": [remedy]}
     page.get_by_label("to % of what it is").fill("25")
     page.get_by_role("button", name="Replay").click()
     wanted = {"changes": [{"stage": "pt2_compilation", "factor": 0.25}], "team": "team-ads"}

@@ -9,7 +9,8 @@ from playwright.sync_api import Page, expect
 
 from support.web_answers import BAD_JOB
 from support.web_page import Watched, accessible
-from support.web_server import Answer, Question, Refused, Site, empty, usual
+from support.web_server import Answer, Question, Refused, Site
+from web.replies import empty, usual
 
 AT_BAD_JOB: Final = f"/jobs/{quote(BAD_JOB, safe='')}"
 # Where it is, what stands there with data, what without (None: the same), what it asks first.

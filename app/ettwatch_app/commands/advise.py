@@ -23,13 +23,13 @@ from ettwatch_app.commands._shared import (
     seldom,
 )
 from ettwatch_app.datafolder import locate
-from ettwatch_app.render import clean
+from ettwatch_app.render import advice_lines, clean, what_if_lines
 from ettwatch_schemas.durations import parse_duration
 
 if TYPE_CHECKING:
     from ettwatch_clickhouse import Store
     from ettwatch_core.ownership import Owners
-    from ettwatch_monitor.advice import Change
+    from ettwatch_monitor.advice import About, Change
     from ettwatch_schemas import Event
 
 _WEEK: Final = 7 * 24 * 3_600_000_000
@@ -44,6 +44,9 @@ _SHOWN: Final = 20
 @click.option("--team", help="Only jobs of this team.")
 @click.option("--model", help="Only jobs of this model.")
 @click.option("--cluster", help="Only jobs on this cluster.")
+@click.option("--job", metavar="NAME", help="Only this job, all of its life; others say what is usual.")
+@click.option("--stage", metavar="NAME", help="Only what gives time of this stage back, such as pt2_compilation.")
+@click.option("--owner", metavar="NAME", help="Only what this owner can do.")
 @click.option(
     "--what-if",
     "what_if",
@@ -64,11 +67,14 @@ def advise(
     team: str | None,
     model: str | None,
     cluster: str | None,
+    job: str | None,
+    stage: str | None,
+    owner: str | None,
     what_if: tuple[str, ...],
     limit: int,
     form: str,
 ) -> None:
-    """Say which remedy gives back how many GPU-hours a week, to whom, and who can do it.
+    """Say which remedy gives back how many GPU-hours, to whom, and who can do it.
 
     Jobs are read from event files (FILE, as `ettwatch replay` takes them), else from a ClickHouse server, else from the
     data folder. Each remedy is tried by laying the jobs out anew and charging their time by the same rules.
@@ -79,9 +85,13 @@ def advise(
 
     Exit codes: 0 done; 1 done, some input rejected; 2 nothing done.
     """
-    from ettwatch_monitor.advice import AdviceError, parse_change
+    from ettwatch_monitor.advice import About, AdviceError, checked, parse_change
 
     seldom()
+    if what_if and (job, stage, owner) != (None, None, None):
+        raise click.UsageError("--job, --stage and --owner go without --what-if; write team= or model= into the change")
+    if job is not None and (team, model, cluster) != (None, None, None):
+        raise click.UsageError("--job is one job; leave --team, --model and --cluster out")
     if files and (clickhouse is not None or data is not None):
         raise click.UsageError("give FILE, --clickhouse or --data, not several of them")
     scope = {"team": team, "model": model, "cluster": cluster}
@@ -89,10 +99,11 @@ def advise(
     owners = owners_for(folder.owners)
     try:
         changes = tuple(change for text in what_if for change in parse_change(text))
+        about = checked(About(job, stage, owner))
         if files:
-            told, rejected = _of_files(files, scope, owners, changes)
+            told, rejected = _of_files(files, scope, owners, changes, about)
         else:
-            told, rejected = _of_store(clickhouse, folder, last, scope, owners, what_if), 0
+            told, rejected = _of_store(clickhouse, folder, last, scope, owners, what_if, about), 0
     except AdviceError as error:
         raise Refused(str(error)) from None
     if told is None:
@@ -101,7 +112,7 @@ def advise(
     if form == "json":
         click.echo(json.dumps(told, ensure_ascii=False))
     else:
-        for line in _what_if_lines(told) if what_if else _advice_lines(told, limit):
+        for line in what_if_lines(told) if what_if else advice_lines(told, limit):
             click.echo(line)
     if rejected:
         ctx.exit(SOME_REJECTED)
@@ -114,6 +125,7 @@ def _of_store(
     scope: Mapping[str, str | None],
     owners: "Owners",
     what_if: tuple[str, ...],
+    about: "About",
 ) -> dict[str, Any] | None:
     import ettwatch_clickhouse as sink
     from ettwatch_app.clickhouse import ClickHouseAccess, ClickHouseSettingError
@@ -143,6 +155,7 @@ def _of_store(
                     team=scope["team"],
                     model=scope["model"],
                     cluster=scope["cluster"],
+                    about=about,
                 )
         except (sink.StoreError, ClickHouseSettingError) as error:
             raise Refused(str(error)) from None
@@ -151,9 +164,13 @@ def _of_store(
 
 
 def _of_files(
-    files: tuple[str, ...], scope: Mapping[str, str | None], owners: "Owners", changes: tuple["Change", ...]
+    files: tuple[str, ...],
+    scope: Mapping[str, str | None],
+    owners: "Owners",
+    changes: tuple["Change", ...],
+    about: "About",
 ) -> tuple[dict[str, Any] | None, int]:
-    from ettwatch_monitor.advice import Fleet, Replays, advise, plain_advice, plain_what_if
+    from ettwatch_monitor.advice import Fleet, NoJobError, Replays, advise, asked_of, plain_advice, plain_what_if
 
     jobs: defaultdict[str, dict[str, Event]] = defaultdict(dict)
     problems: list[str] = []
@@ -172,18 +189,22 @@ def _of_files(
     ]
     if not fleet.cases:
         return None, len(problems)
-    since = min(case.summary.t0 for case in fleet.cases)
-    until = max(case.summary.t1 for case in fleet.cases)
+    cases = [case for case in fleet.cases if about.job in (None, case.life.job)]
+    if not cases:
+        raise NoJobError(f"there is no job {str(about.job)[:200]!r} that has begun an attempt")
+    since = min(case.summary.t0 for case in cases)
+    until = max(case.summary.t1 for case in cases)
     weeks = max(1, until - since) / _WEEK
-    number = len(fleet.cases)
-    events_read = sum(len(jobs[case.life.job]) for case in fleet.cases)
+    number = len(cases)
+    events_read = sum(len(jobs[case.life.job]) for case in cases)
     head = {
         "window": {"from_us": since, "to_us": until},
         "sample": {"jobs": number, "of_jobs": number, "events": events_read, "share_pct": 100.0},
     }
     if changes:
         return {**head, **plain_what_if(Replays(fleet), changes, weeks)}, len(problems)
-    return {**head, **plain_advice(advise(fleet, owners, weeks))}, len(problems)
+    asked = {"asked": {**scope, **asked_of(about)}}
+    return {**head, **asked, **plain_advice(advise(fleet, owners, weeks, about=about))}, len(problems)
 
 
 def _events(name: str, problems: list[str]) -> Iterator["Event"]:
@@ -209,55 +230,3 @@ def _events(name: str, problems: list[str]) -> Iterator["Event"]:
         problems.append(f"{shown}: cannot be read: {error.strerror or error}")
     except (ForeignInput, DamagedInput) as error:
         problems.append(f"{shown}: {error}")
-
-
-def _advice_lines(told: Mapping[str, Any], limit: int) -> Iterator[str]:
-    sample, base, all_ = told["sample"], told["base"], told["all"]
-    yield _sample(sample, told["weeks"])
-    yield f"as it is        {_figures(base)}"
-    yield f"all remedies    {_figures(all_)}"
-    yield ""
-    if not told["advice"]:
-        yield "no remedy would give anything back"
-    for number, entry in enumerate(told["advice"][:limit], 1):
-        team, owner = clean(entry["team"] or "(no team)", 40), clean(entry["owner"] or "nobody named", 40)
-        contact = f" ({clean(entry['contact'], 40)})" if entry["contact"] else ""
-        yield f"{number}. {entry['gpu_h_week']:,.1f} GPU-h a week for {team}: {entry['title']}"
-        yield f"   {entry['remedy']}; to be done by {owner}{contact}; confidence {entry['confidence']}: {entry['why']}"
-        for line in entry["arithmetic"]:
-            yield f"   = {clean(line, 300)}"
-        yield f"   assumed: {'; '.join(entry['assumptions'])}"
-    rest = len(told["advice"]) - limit
-    if rest > 0:
-        yield f"{rest:,} more; --limit shows them"
-
-
-def _what_if_lines(told: Mapping[str, Any]) -> Iterator[str]:
-    yield _sample(told["sample"], told["weeks"])
-    for change in told["changes"]:
-        yield f"if  {clean(change, 200)}"
-    yield f"as it is  {_figures(told['before'])}"
-    yield f"then      {_figures(told['after'])}"
-    yield (
-        f"{told['saved_gpu_h_week']:,.1f} GPU-h a week come back, {told['saved_held_gpu_h_week']:,.1f} of them held; "
-        f"{told['jobs_touched']:,} jobs are concerned"
-    )
-    for team, hours in sorted(told["by_team"].items(), key=lambda item: -item[1]):
-        yield f"  {clean(team or '(no team)', 40)}  {hours:,.1f}"
-    for note in told["notes"]:
-        yield f"assumed: {note}"
-
-
-def _sample(sample: Mapping[str, Any], weeks: float) -> str:
-    part = "" if sample["share_pct"] >= 99.95 else f", {sample['share_pct']:.0f} % of the GPU time"
-    return f"{sample['jobs']:,} of {sample['of_jobs']:,} jobs{part}, {weeks:.2f} weeks"
-
-
-def _figures(figures: Mapping[str, Any]) -> str:
-    def of(name: str, unit: str, divisor: float = 1.0) -> str:
-        return "-" if figures[name] is None else f"{figures[name] / divisor:,.1f}{unit}"
-
-    return (
-        f"ETT {of('ett_pct', ' %')}  TTS {of('tts_p50_s', ' min', 60)}  TTR {of('ttr_mean_s', ' min', 60)}  "
-        f"GPU-h {of('total_gpu_h', '')}, lost {of('lost_gpu_h', '')}"
-    )

@@ -1,6 +1,7 @@
 """From values to what a person reads in a terminal."""
 
 from ettwatch_app.render.advice import write_advice
+from ettwatch_app.render.advised import advice_lines, what_if_lines
 from ettwatch_app.render.answer import print_table, write_csv, write_json
 from ettwatch_app.render.console import plain_table, show, stderr_console, stdout_console
 from ettwatch_app.render.fleet import jobs_table, print_fleet
@@ -14,6 +15,7 @@ __all__ = [
     "JobView",
     "Mark",
     "Order",
+    "advice_lines",
     "clean",
     "count",
     "duration",
@@ -26,6 +28,7 @@ __all__ = [
     "show",
     "stderr_console",
     "stdout_console",
+    "what_if_lines",
     "write_advice",
     "write_csv",
     "write_json",

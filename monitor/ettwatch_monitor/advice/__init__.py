@@ -3,11 +3,11 @@
 For the API (values are ready for JSON; both take seconds, so call them in a thread; both raise AdviceError for a
 question that makes no sense, and StoreError):
 
-`advice_of(store, since, until, owners, *, team=None, model=None, cluster=None)` gives `{"window": {"from_us", "to_us"},
-"sample": {"jobs", "of_jobs", "events", "share_pct"}, "base": FIGURES, "all": FIGURES or null, "advice": [ENTRY, ...]}`.
-ENTRY: `remedy`, `title`, `team`, `owner`, `contact`, `stage`, `gpu_h_week`, `held_gpu_h_week`, `jobs`, `times`,
-`confidence` (high, medium, low), `error_pct`, `why`, `arithmetic` [str], `assumptions` [str], `before` and `after`
-FIGURES of that team, `what_if` (a body for `what_if_of` that gives the same).
+`advice_of(store, since, until, owners, *, team=None, model=None, cluster=None, about=About(job, stage, owner))` gives
+`{"window": {"from_us", "to_us"}, "sample": {"jobs", "of_jobs", "events", "share_pct"}, "asked": {"team", "model",
+"cluster", "owner", "stage", "job"}, "base": FIGURES, "all": FIGURES, "of_stage": {"stage", "lost_gpu_h",
+"after_gpu_h"} or null, "groups": [GROUP, ...], "advice": [ENTRY, ...]}`. docs/advice.md says what is in a GROUP and an
+ENTRY.
 FIGURES: `jobs`, `ett_pct`, `tts_p50_s`, `ttr_mean_s`, `total_gpu_h`, `held_gpu_h`, `effective_gpu_h`, `lost_gpu_h`,
 `components` {name: gpu_h}.
 
@@ -18,9 +18,10 @@ later). The answer: `{"window", "sample", "changes": [str], "before": FIGURES, "
 "saved_held_gpu_h_week", "by_team": {team: gpu_h_week}, "replay_error_pct", "notes": [str]}`.
 """
 
-from ettwatch_monitor.advice.advise import Advice, Entry, advise
-from ettwatch_monitor.advice.answer import advice_of, parse_body, what_if_of
+from ettwatch_monitor.advice.advise import About, advise
+from ettwatch_monitor.advice.answer import NoJobError, advice_of, asked_of, checked, parse_body, what_if_of
 from ettwatch_monitor.advice.change import Change
+from ettwatch_monitor.advice.entry import Advice, Entry, Gainer, Group, OfStage, Overlap, Sum
 from ettwatch_monitor.advice.figures import Figures, figures
 from ettwatch_monitor.advice.fleet import Fleet
 from ettwatch_monitor.advice.plain import plain_advice, plain_figures, plain_what_if
@@ -32,18 +33,27 @@ from ettwatch_monitor.advice.words import AdviceError, described, parse_change
 __all__ = [
     "BY_NAME",
     "REMEDIES",
+    "About",
     "Advice",
     "AdviceError",
     "Change",
     "Entry",
     "Figures",
     "Fleet",
+    "Gainer",
+    "Group",
+    "NoJobError",
+    "OfStage",
     "Outcome",
+    "Overlap",
     "Remedy",
     "Replays",
     "Sample",
+    "Sum",
     "advice_of",
     "advise",
+    "asked_of",
+    "checked",
     "described",
     "figures",
     "parse_body",

@@ -5,15 +5,20 @@ from typing import Any, Final
 
 from ettwatch_clickhouse import Store
 from ettwatch_core.ownership import Owners
-from ettwatch_monitor.advice.advise import advise
+from ettwatch_monitor.advice.advise import About, advise
 from ettwatch_monitor.advice.change import Change
 from ettwatch_monitor.advice.plain import plain_advice, plain_what_if
-from ettwatch_monitor.advice.read import MOST_EVENTS, Sample, read_fleet
+from ettwatch_monitor.advice.read import MOST_EVENTS, Sample, read_fleet, read_job
 from ettwatch_monitor.advice.replays import Replays
 from ettwatch_monitor.advice.words import AdviceError, parse_change
+from ettwatch_schemas import COMPONENTS, component_of
 
 _WEEK: Final = 7 * 24 * 3_600_000_000
 _MOST_CHANGES: Final = 20
+
+
+class NoJobError(AdviceError):
+    """There is no job of that name, or it has not begun an attempt yet."""
 
 
 def advice_of(
@@ -25,15 +30,48 @@ def advice_of(
     team: str | None = None,
     model: str | None = None,
     cluster: str | None = None,
+    about: About | None = None,
     most: int = MOST_EVENTS,
 ) -> dict[str, object]:
     """Return advice for the jobs that had time between two times (µs), as values for JSON.
 
-    Raises AdviceError where the times make no sense, and StoreError.
+    For one job (see `about`) the times are its own, and team, model and cluster are not looked at.
+
+    Raises AdviceError where the times or the stage make no sense, NoJobError, and StoreError.
     """
-    weeks = _weeks(since, until)
-    fleet, sample = read_fleet(store, since, until, team=team, model=model, cluster=cluster, most=most)
-    return {**_head(since, until, sample), **plain_advice(advise(fleet, owners, weeks))}
+    asked = checked(About() if about is None else about)
+    if asked.job is not None:
+        found = read_job(store, asked.job)
+        if found is None:
+            raise NoJobError(f"there is no job {asked.job[:200]!r} that has begun an attempt")
+        fleet, sample, since, until = found
+        team = model = cluster = None
+        until = max(until, since + 1)
+    else:
+        _weeks(since, until)
+        fleet, sample = read_fleet(store, since, until, team=team, model=model, cluster=cluster, most=most)
+    told = advise(fleet, owners, _weeks(since, until), about=asked)
+    return {
+        **_head(since, until, sample),
+        "asked": {"team": team, "model": model, "cluster": cluster, **asked_of(asked)},
+        **plain_advice(told),
+    }
+
+
+def checked(about: About) -> About:
+    """Return what advice is asked about. Raises AdviceError where the stage is none."""
+    if about.stage is not None:
+        try:
+            component_of(about.stage)
+        except ValueError:
+            shown = repr(about.stage[:60])
+            raise AdviceError(f"{shown} is no stage; it begins with one of {', '.join(COMPONENTS)}") from None
+    return about
+
+
+def asked_of(about: About) -> dict[str, str | None]:
+    """Return what was asked about, as plain values."""
+    return {"owner": about.owner, "stage": about.stage, "job": about.job}
 
 
 def what_if_of(

@@ -29,7 +29,7 @@ class Change:
         cache: Compiled code is found that the job, or the fleet, compiled before under the same key.
         stragglers: No host is slower than the others.
         notice: A preempted attempt saves before it goes.
-        team, model, cluster: For which jobs.
+        team, model, cluster: For which jobs; the empty text: for those that name none.
     """
 
     stage: str | None = None
@@ -51,7 +51,9 @@ class Change:
     def of(self, life: Life) -> bool:
         """Whether it is of this job."""
         return (
-            self.team in (None, life.team) and self.model in (None, life.model) and self.cluster in (None, life.cluster)
+            self.team in (None, life.team or "")
+            and self.model in (None, life.model or "")
+            and self.cluster in (None, life.cluster or "")
         )
 
 
@@ -94,10 +96,21 @@ class Knobs:
             return 1.0
         return prod(c.detection for c in self._noticed if not c.causes or attempt.cause in c.causes)
 
+    def stands(self, attempt: Attempt) -> int:
+        """How long (µs) an attempt stands still before it tells its last advance."""
+        if attempt.loop is None or attempt.loop.still >= 0:
+            return 0
+        stood = -attempt.loop.still
+        left = self.detection(attempt) if attempt.failed else 1.0
+        return min(stood, round(left * (stood + sum(piece.length for piece in attempt.tail))))
+
     def tail(self, attempt: Attempt) -> float:
         """The share of the time from the last advance of a failed attempt to its end that is left."""
         whole = sum(piece.length for piece in attempt.tail)
+        still = attempt.loop.still if attempt.loop is not None else 0
         left = self.detection(attempt)
+        if left != 1 and whole > 0:  # what is noticed sooner is that it stands still, not that nothing is told
+            left = max(0.0, (left * (whole - still) + still) / whole)
         for change in self._noticed:
             if change.causes and attempt.cause not in change.causes:
                 continue

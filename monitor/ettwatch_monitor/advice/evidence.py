@@ -1,19 +1,27 @@
 """The arithmetic behind a remedy: what was counted in the jobs of a team, in plain lines."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from math import sqrt
+from typing import NamedTuple
 
+from ettwatch_monitor.advice.change import BEST, Change, Knobs
 from ettwatch_monitor.advice.fleet import Fleet, late_host
 from ettwatch_monitor.advice.life import Attempt, Life
 from ettwatch_monitor.advice.observe_loop import SAVE
 
 _S = 1_000_000
 _GPU_H = 3_600 * _S
+_BEST = Knobs((Change(save_interval_s=BEST),))
 
 Shows = Callable[[Fleet, Sequence[Life]], list[str]]
 Counts = Callable[[Fleet, Iterable[Life]], int]
+
+
+def counted(number: int, one: str) -> str:
+    """Return a number and a word: `1 job`, `1,200 jobs`."""
+    return f"{number:,} {one}" if number == 1 else f"{number:,} {one}s"
 
 
 def _attempts(lives: Iterable[Life]) -> Iterator[tuple[Life, int, Attempt]]:
@@ -76,7 +84,7 @@ def compiled_again(fleet: Fleet, lives: Sequence[Life]) -> list[str]:
     any_ = [a for life, a in cold if fleet.was_known(life, a, everywhere=True)]
     spent = sum(us * a.gpus for a in any_ for us in _lengths(a, "pt2_compilation")) / _GPU_H
     return [
-        f"{len(cold):,} cold compilations; the key of {len(any_):,} was compiled before, "
+        f"{counted(len(cold), 'cold compilation')}; the key of {len(any_):,} was compiled before, "
         f"of {len(own):,} by the same job",
         f"those {len(any_):,} took {spent:,.1f} GPU-h, what ran beside other stages included",
     ]
@@ -87,24 +95,32 @@ def saves(_: Fleet, lives: Sequence[Life]) -> list[str]:
     lengths = [(p.length, a.gpus) for _, _, a in _attempts(lives) if a.loop for p in a.loop.pauses if p.stage == SAVE]
     if not lengths:
         return ["no blocking save"]
-    mean = sum(us for us, _ in lengths) / len(lengths) / _S
+    mean, whole = sum(us for us, _ in lengths) / len(lengths) / _S, sum(us * gpus for us, gpus in lengths) / _GPU_H
     return [
-        f"{len(lengths):,} saves blocked {mean:,.1f} s each: {sum(us * g for us, g in lengths) / _GPU_H:,.1f} GPU-h; "
+        f"{counted(len(lengths), 'save')} blocked {mean:,.1f} s each: {whole:,.1f} GPU-h; "
         f"a fifth of it stays: {mean / 5:,.1f} s each"
     ]
+
+
+def intervals(fleet: Fleet, lives: Iterable[Life]) -> list[tuple[Life, float, float]]:
+    """Return, for each kind of job that saves: one of them, the free running between two saves now, and at best (s)."""
+    found = []
+    for life in {(life.team, life.model, life.gpus): life for life in lives}.values():
+        rhythm, best = fleet.rhythms(life).get(SAVE), fleet.interval(life, _BEST)
+        if rhythm is not None and best is not None:
+            found.append((life, rhythm.every / _S, best / _S))
+    return found
 
 
 def interval(fleet: Fleet, lives: Sequence[Life]) -> list[str]:
     """The interval as it was, and the best one."""
     lines = []
-    for life in {(life.team, life.model, life.gpus): life for life in lives}.values():
-        rhythm = fleet.rhythms(life).get(SAVE)
-        if rhythm is None:
-            continue
-        blocking, mtbf = rhythm.length / _S, fleet.mtbf(life) / _S
+    for life, now, best in intervals(fleet, lives):
+        blocking, mtbf = fleet.rhythms(life)[SAVE].length / _S, fleet.mtbf(life) / _S
+        bounds = "" if abs(best - sqrt(2 * blocking * mtbf)) < 1 else ", within 1 min and 2 h"
         lines.append(
-            f"{life.model or 'no model'} on {life.gpus} GPUs: every {rhythm.every / _S:,.0f} s; best is "
-            f"sqrt(2 x {blocking:,.1f} s x {mtbf:,.0f} s) = {sqrt(2 * blocking * mtbf):,.0f} s"
+            f"{life.model or 'no model'} on {life.gpus} GPUs: every {now:,.0f} s; best is "
+            f"sqrt(2 x {blocking:,.1f} s x {mtbf:,.0f} s){bounds} = {best:,.0f} s"
         )
     return sorted(lines) or ["no blocking save"]
 
@@ -127,7 +143,7 @@ def preempted(_: Fleet, lives: Sequence[Life]) -> list[str]:
                 back = max(0, before.loop.reached - after.loop.start)
                 done = max(1, before.loop.reached - before.loop.start)
                 lost += min(1.0, back / done) * before.loop.free * before.gpus / _GPU_H
-    return [f"{count:,} preemptions discarded {lost:,.1f} GPU-h of training"]
+    return [f"{counted(count, 'preemption')} discarded {lost:,.1f} GPU-h of training"]
 
 
 def critical(_: Fleet, lives: Sequence[Life]) -> list[str]:
@@ -141,7 +157,7 @@ def critical(_: Fleet, lives: Sequence[Life]) -> list[str]:
         for node in attempt.startup.nodes:
             sums[node.stage] += node.end - node.start
     parts = ", ".join(f"{name} {us / len(starts) / _S:,.0f} s" for name, us in sums.most_common(5))
-    return [f"{len(starts):,} start-ups of {mean:,.0f} s on average; longest: {parts}"]
+    return [f"{counted(len(starts), 'start-up')} of {mean:,.0f} s on average; longest: {parts}"]
 
 
 def starts(_: Fleet, lives: Iterable[Life]) -> int:
@@ -154,20 +170,35 @@ def late(_: Fleet, lives: Iterable[Life]) -> int:
     return sum(1 for _, _, a in _attempts(lives) if late_host(a) is not None)
 
 
-def stragglers(fleet: Fleet, lives: Sequence[Life]) -> list[str]:
-    """Which hosts were late, and in how many attempts."""
-    hosts: Counter[str] = Counter()
-    slower = []
+class Slow(NamedTuple):
+    """A host that keeps others waiting: in how many attempts, and of which jobs."""
+
+    host: str
+    attempts: int
+    jobs: tuple[str, ...]
+
+
+def slow_hosts(fleet: Fleet, lives: Iterable[Life]) -> tuple[Slow, ...]:
+    """Return the hosts that keep others waiting, those of the most attempts first."""
+    seen: defaultdict[str, list[str]] = defaultdict(list)
     for life, _, attempt in _attempts(lives):
         found = fleet.straggler(life, attempt)
         if found is not None:
-            hosts[found[0]] += 1
-            slower.append(found[1])
+            seen[found[0]].append(life.job)
+    slow = [Slow(host, len(jobs), tuple(dict.fromkeys(jobs))) for host, jobs in seen.items()]
+    return tuple(sorted(slow, key=lambda each: (-each.attempts, each.host)))
+
+
+def stragglers(fleet: Fleet, lives: Sequence[Life]) -> list[str]:
+    """Which hosts were late, and in how many attempts."""
+    hosts = slow_hosts(fleet, lives)
     if not hosts:
         return ["no host was late again and again"]
-    named = ", ".join(f"{host} ({n})" for host, n in hosts.most_common(5))
+    slower = [found[1] for life, _, a in _attempts(lives) if (found := fleet.straggler(life, a)) is not None]
+    named = ", ".join(f"{each.host} ({each.attempts})" for each in hosts[:5])
     loop = 100 * (sum(slower) / len(slower) - 1)
-    return [f"{hosts.total():,} attempts waited for one host: {named}; their loops were {loop:.1f} % slower on average"]
+    waited = counted(sum(each.attempts for each in hosts), "attempt")
+    return [f"{waited} waited for one host: {named}; loops were {loop:.1f} % slower on average"]
 
 
 def detection(_: Fleet, lives: Sequence[Life]) -> list[str]:
@@ -175,7 +206,7 @@ def detection(_: Fleet, lives: Sequence[Life]) -> list[str]:
     tails = [(sum(p.length for p in a.tail), a.gpus) for _, _, a in _attempts(lives) if a.failed and a.loop]
     long = [(us, gpus) for us, gpus in tails if us > 60 * _S]
     if not long:
-        return [f"{len(tails):,} failures, none noticed later than 60 s after the last advance"]
+        return [f"{counted(len(tails), 'failure')}, none noticed later than 60 s after the last advance"]
     beyond = sum((us - 60 * _S) * gpus for us, gpus in long) / _GPU_H
     mean = sum(us for us, _ in long) / len(long) / _S
     return [

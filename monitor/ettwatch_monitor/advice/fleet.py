@@ -10,11 +10,12 @@ from typing import Final, NamedTuple
 
 from ettwatch_core import JobState, Rules, apply, summarize
 from ettwatch_monitor.advice.change import BEST, Change, Knobs
+from ettwatch_monitor.advice.further import DRAWS, Draw, Recovery, mean, recoveries
 from ettwatch_monitor.advice.life import Attempt, Life
 from ettwatch_monitor.advice.observe import FILE_RULES, observe
 from ettwatch_monitor.advice.observe_loop import SAVE
-from ettwatch_monitor.advice.rewrite import rewrite
-from ettwatch_monitor.advice.running import Rhythm
+from ettwatch_monitor.advice.ran import Rhythm
+from ettwatch_monitor.advice.rewrite import Rewritten, rewrite
 from ettwatch_monitor.advice.startup import COMPILATION, Hit, is_late
 from ettwatch_schemas import Event, JobSummary
 
@@ -25,6 +26,8 @@ HIT_LEFT: Final = 0.124
 SHORTEST_US: Final = 60_000_000
 LONGEST_US: Final = 7_200_000_000
 _HOUR: Final = 3_600_000_000
+_SHORT: Final = 1_000_000
+"""A job that needs so much longer (µs) needs as long as it did."""
 
 Kind = tuple[str | None, str | None, int]
 """Team, model and GPUs: jobs of a kind are alike."""
@@ -37,11 +40,24 @@ def kind_of(life: Life) -> Kind:
 
 @dataclass(slots=True)
 class Case:
-    """A job of the fleet: its life, what the rules say of it, and for how many it stands."""
+    """A job of the fleet.
+
+    Attributes:
+        life: Its life.
+        summary: What the rules say of it.
+        weight: How much it counts: the share of its time in the range that is looked at, times `scale`.
+        scale: For how many of its kind it stands; 1 where all were looked at.
+    """
 
     life: Life
     summary: JobSummary
-    weight: float
+    weight: float = 1.0
+    scale: float = 1.0
+
+    @property
+    def partly(self) -> bool:
+        """Whether a part of it lies outside the range."""
+        return self.weight < self.scale * (1 - 1e-9)
 
 
 class Replayed(NamedTuple):
@@ -65,21 +81,43 @@ class Fleet:
     rules: Rules = FILE_RULES
     skipped: int = 0
 
-    def add(self, job: str, events: Sequence[Event], weight: float = 1.0) -> None:
-        """Take in a job, before the first question."""
+    def add(self, job: str, events: Sequence[Event], weight: float = 1.0, scale: float = 1.0) -> None:
+        """Take in a job, before the first question; see `Case` for how much it counts."""
         seen = observe(job, events, self.rules)
         if seen.life is None:
             self.skipped += 1
         else:
-            self.cases.append(Case(seen.life, seen.snap.summary, weight))
+            self.cases.append(Case(seen.life, seen.snap.summary, weight, scale))
 
     def replay(self, case: Case, changes: Iterable[Change]) -> Replayed:
         """Return what the rules say of a job under changes."""
-        made = rewrite(case.life, Knobs(tuple(change for change in changes if change.of(case.life))), self)
-        state = JobState(case.life.job)
+        life, knobs = case.life, Knobs(tuple(change for change in changes if change.of(case.life)))
+        made = rewrite(life, knobs, self)
+        summary = self._judged(life, made)
+        known, mtbf = self._recoveries.get(kind_of(life), ()), self.mtbf(life)
+        if made.beyond < _SHORT or not known:
+            return Replayed(summary, made.undone)
+        courses = []
+        for number in range(DRAWS):
+            draw = Draw(life, number, mtbf, known)
+            fails = (draw.budget(0) or 0) < made.beyond
+            courses.append(self._judged(life, rewrite(life, knobs, self, draw)) if fails else summary)
+        same = all(course is summary for course in courses)
+        return Replayed(summary if same else mean(courses), made.undone)
+
+    def _judged(self, life: Life, made: Rewritten) -> JobSummary:
+        state = JobState(life.job)
         for event in made.events:
             apply(state, event, self.rules)
-        return Replayed(summarize(state, self.rules, made.now), made.undone)
+        return summarize(state, self.rules, made.now)
+
+    @cached_property
+    def _recoveries(self) -> Mapping[Kind, list[Recovery]]:
+        """What failures looked like, by kind of job."""
+        found: defaultdict[Kind, list[Recovery]] = defaultdict(list)
+        for case in self.cases:
+            found[kind_of(case.life)] += recoveries(case.life)
+        return {kind: each for kind, each in found.items() if each}
 
     @cached_property
     def _compiled(self) -> dict[str, int]:
@@ -165,17 +203,17 @@ class Fleet:
 
     @cached_property
     def _mtbf(self) -> Mapping[Kind, int]:
-        """Time (µs) that runs between two failures; without any failure, all the time seen."""
+        """Time in loops (µs) between two failures of them; without any failure, all the time seen."""
         ran: defaultdict[Kind, int] = defaultdict(int)
         failed: defaultdict[Kind, int] = defaultdict(int)
         for case in self.cases:
             for attempt in case.life.attempts:
-                ran[kind_of(case.life)] += attempt.length
+                ran[kind_of(case.life)] += attempt.length - attempt.startup.end
                 failed[kind_of(case.life)] += attempt.failed and attempt.loop is not None
         return {kind: time // max(1, failed[kind]) for kind, time in ran.items()}
 
     def mtbf(self, life: Life) -> int:
-        """Time (µs) between two failures of jobs like this one."""
+        """Time in loops (µs) between two failures of jobs like this one."""
         return self._mtbf[kind_of(life)]
 
     def interval(self, life: Life, knobs: Knobs) -> int | None:

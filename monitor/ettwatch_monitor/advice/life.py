@@ -90,6 +90,9 @@ class Loop:
         durables: By time.
         free: Free running until the last advance.
         reached: The highest position.
+        still: From the last advance to when it really stood still: negative where it stood before it told so; where
+            nobody tells, half the time between two reports.
+        cut: How long after the last advance a save began that never came to its end; None where there is none.
     """
 
     start: int
@@ -99,6 +102,8 @@ class Loop:
     durables: tuple[Durable, ...]
     free: int
     reached: int
+    still: int = 0
+    cut: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +122,9 @@ class Attempt:
         ended_after: From the last advance to `training_ended`; None where that was not told.
         outcome, cause: How it ended; None while it is open.
         clean: The trainer itself told of its end.
+        silent: Of one that never trained: how long (µs) its trainer was dead when it ended, by its silence; None where
+            it never spoke regularly.
+        alive: Whether it may have spoken to the end.
         hosts: The host of each rank that spoke.
         compiled: The keys of what it compiled or found compiled, and whether it was found.
     """
@@ -133,6 +141,8 @@ class Attempt:
     outcome: str | None
     cause: str | None
     clean: bool
+    silent: int | None
+    alive: bool
     hosts: dict[int, str]
     compiled: dict[str, bool]
 
@@ -140,6 +150,11 @@ class Attempt:
     def failed(self) -> bool:
         """Whether it counts as a failure."""
         return self.outcome in ("failed", "preempted")
+
+    @property
+    def aged(self) -> bool:
+        """Whether it failed at an age: by something else than the code or configuration of its job."""
+        return self.failed and self.cause not in ("user_code", "config")
 
     @property
     def length(self) -> int:

@@ -1,6 +1,7 @@
 """From the events of a job to its life, by way of its timeline: what a stage took is what the rules charge to it."""
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from ettwatch_core import JobState, Rules, Snapshot, apply, snapshot
@@ -10,6 +11,7 @@ from ettwatch_schemas import (
     AttemptEnded,
     AttemptSummary,
     Event,
+    Heartbeat,
     PhaseEnded,
     PhaseSpan,
     PhaseStarted,
@@ -81,6 +83,7 @@ def _attempt(row: AttemptSummary, before: int, snap: Snapshot, events: list[Even
         anchor = max(row.last_advance, batch)
         busy = _busy(snap, row, batch, anchor)
         loop, waits = observe_loop(row, batch, anchor, busy, events)
+    silent, alive = (None, True) if loop is not None else _silent(row, events)
     ended = [e.ts for e in events if isinstance(e, TrainingEnded)]
     ends = [e for e in events if isinstance(e, AttemptEnded)]
     return Attempt(
@@ -96,9 +99,22 @@ def _attempt(row: AttemptSummary, before: int, snap: Snapshot, events: list[Even
         outcome=row.outcome,
         cause=row.cause,
         clean=any(e.source == "trainer" and e.exit_code is not None for e in ends),
+        silent=silent,
+        alive=alive,
         hosts={e.rank: e.host for e in events if e.host is not None and e.source == "trainer"},
         compiled=dict(_compiled(events)),
     )
+
+
+def _silent(row: AttemptSummary, events: Iterable[Event]) -> tuple[int | None, bool]:
+    """For how long (µs) a trainer was dead when its attempt ended, by its silence; and whether it may have lived on."""
+    said = sorted(e.ts for e in events if e.source == "trainer" and row.start <= e.ts <= row.end)
+    beats = sorted(e.ts for e in events if isinstance(e, Heartbeat) and e.source == "trainer")
+    gaps = sorted(b - a for a, b in pairwise(beats) if b > a)
+    if not said or not gaps:
+        return None, True
+    gap, silence = gaps[len(gaps) // 2], row.end - said[-1]
+    return silence - min(silence, gap) // 2, 2 * silence <= 3 * gap
 
 
 def _compiled(events: Iterable[Event]) -> Iterable[tuple[str, bool]]:

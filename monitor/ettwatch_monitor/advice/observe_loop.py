@@ -2,13 +2,26 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from ettwatch_monitor.advice.life import Durable, Loop, Pause, Report
-from ettwatch_schemas import AttemptSummary, CheckpointDurable, Event, Progress, TrainingEnded, TrainingStarted
+from ettwatch_schemas import (
+    AttemptEnded,
+    AttemptSummary,
+    CheckpointDurable,
+    Event,
+    PhaseEnded,
+    PhaseStarted,
+    Progress,
+    TrainingEnded,
+    TrainingStarted,
+)
 
 _HEARD_WITHIN: Final = 60_000_000
 """As the rules: the lowest rank is heard whose progress begins within this time of the first (µs)."""
+_GAP_US: Final = 30_000_000
+"""Between two reports, where there are too few to know (µs)."""
 _CLOSE: Final = 250_000_000
 """Reports in a row that run straight on are thinned to one in so much time (µs): less than any hang limit."""
 
@@ -69,8 +82,57 @@ def observe_loop(
         durables=tuple(_durables(events, start, pauses, starts, ends, batch, row.end, free_at)),
         free=free_at(anchor)[0],
         reached=start + max((spot.position for spot in before), default=0),
+        still=_still(reports, spots, pauses, anchor, _until(row, events), events),
+        cut=_cut(events, anchor, row.end),
     )
     return loop, tuple(tail)
+
+
+def _cut(events: Sequence[Event], anchor: int, end: int) -> int | None:
+    """How long after the last advance a save began that nobody ended."""
+    ended = {(e.rank, e.span) for e in events if isinstance(e, PhaseEnded)}
+    begun = [
+        e.ts - anchor
+        for e in events
+        if isinstance(e, PhaseStarted) and e.phase == SAVE and not e.background and anchor < e.ts <= end
+        if (e.rank, e.span) not in ended
+    ]
+    return min(begun, default=None)
+
+
+def _until(row: AttemptSummary, events: Sequence[Event]) -> int:
+    """When it surely stood still: when its loop ended, when the trainer told of its end, or with the attempt."""
+    told = [e.ts for e in events if isinstance(e, TrainingEnded)]
+    told += [e.ts for e in events if isinstance(e, AttemptEnded) and e.source == "trainer" and e.exit_code is not None]
+    return min([*told, row.end])
+
+
+def _still(
+    reports: Sequence[Report],
+    spots: Sequence[_Spot],
+    pauses: Sequence[Pause],
+    anchor: int,
+    until: int,
+    events: Sequence[Event],
+) -> int:
+    """From the last advance to when it stood still (µs).
+
+    One that lives on, and tells of no advance any more, stood still within the time of its last advance: the less it
+    came on in that, the sooner. One that falls silent stood still before its next report was due.
+    """
+    if len(reports) < 2:
+        return 0
+    last, before = reports[-1], reports[-2]
+    if any(spot.ts > anchor for spot in spots) and before.at > 0 and before.position > 0:
+        rate = before.position / max(1, before.at - before.waited)
+        ran = last.at - before.at
+        idle = ran - (last.waited - before.waited) - (last.position - before.position) / rate
+        since_pause = last.at - max((pause.at for pause in pauses if pause.at <= last.at), default=0)
+        return -round(min(max(0.0, idle), ran, since_pause))
+    gaps = sorted(b.ts - a.ts for a, b in pairwise(spots) if b.ts <= anchor)
+    gap = gaps[len(gaps) // 2] if gaps else _GAP_US
+    least = max((e.ts - anchor for e in events if e.source == "trainer" and e.ts <= until), default=0)
+    return max(0, (max(0, least) + min(gap, until - anchor)) // 2 if least < gap else min(least, until - anchor))
 
 
 def _walk(events: Sequence[Event], first: TrainingStarted | None, row: AttemptSummary) -> list[_Spot]:

@@ -71,42 +71,47 @@ class Replays:
 
     Attributes:
         fleet: As it was observed.
+        jobs: Names of those that are laid out; None: all. What the others tell of their kind is used all the same.
     """
 
     fleet: Fleet
+    jobs: frozenset[str] | None = None
+    cases: list[Case] = field(init=False)
+    """Those jobs."""
     plain: list[Replayed] = field(init=False)
     """What the rules say of each job, laid out without a change."""
     fixed: frozenset[int] = field(init=False)
     """Jobs that cannot be laid out anew (their events contradict each other): changes leave them as they are."""
 
     def __post_init__(self) -> None:
-        plain = [self.fleet.replay(case, ()) for case in self.fleet.cases]
-        pairs = enumerate(zip(self.fleet.cases, plain, strict=True))
+        self.cases = [case for case in self.fleet.cases if self.jobs is None or case.life.job in self.jobs]
+        plain = [self.fleet.replay(case, ()) for case in self.cases]
+        pairs = enumerate(zip(self.cases, plain, strict=True))
         self.fixed = frozenset(i for i, (case, made) in pairs if _is_off(case.summary, made.summary))
         self.plain = [
             Replayed(case.summary, 0.0) if i in self.fixed else made
-            for i, (case, made) in enumerate(zip(self.fleet.cases, plain, strict=True))
+            for i, (case, made) in enumerate(zip(self.cases, plain, strict=True))
         ]
 
     def error_pct(self) -> float:
         """By how many percent of the lost GPU time laying out itself is wrong."""
-        seen = sum(c.weight * (c.summary.gpu_e2e_s - c.summary.gpu_effective_s) for c in self.fleet.cases)
+        seen = sum(c.weight * (c.summary.gpu_e2e_s - c.summary.gpu_effective_s) for c in self.cases)
         off = sum(
             c.weight * abs(c.summary.gpu_e2e_s - c.summary.gpu_effective_s - s.gpu_e2e_s + s.gpu_effective_s)
-            for c, (s, _) in zip(self.fleet.cases, self.plain, strict=True)
+            for c, (s, _) in zip(self.cases, self.plain, strict=True)
         )
         return 100 * off / seen if seen else 0.0
 
     def under(self, changes: Sequence[Change]) -> Outcome:
         """Lay the fleet out under changes; jobs that none of them is of stay as they are."""
         after = []
-        for i, (case, plain) in enumerate(zip(self.fleet.cases, self.plain, strict=True)):
+        for i, (case, plain) in enumerate(zip(self.cases, self.plain, strict=True)):
             concerned = i not in self.fixed and any(change.of(case.life) for change in changes)
             after.append(self.fleet.replay(case, changes) if concerned else plain)
         for i, (new, plain) in enumerate(zip(after, self.plain, strict=True)):
             if new == plain:
                 after[i] = plain
-        return Outcome(self.fleet.cases, self.plain, after)
+        return Outcome(self.cases, self.plain, after)
 
 
 def _is_off(was: JobSummary, made: JobSummary) -> bool:

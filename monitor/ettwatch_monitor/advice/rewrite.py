@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from ettwatch_monitor.advice.change import Knobs
+from ettwatch_monitor.advice.further import Draw
 from ettwatch_monitor.advice.life import Attempt, Life, Piece
 from ettwatch_monitor.advice.pen import Pen
-from ettwatch_monitor.advice.running import Ran, Rhythm, Runner, Saves
-from ettwatch_monitor.advice.startup import Hit, lay_out
+from ettwatch_monitor.advice.ran import Ran, Rhythm, Saves
+from ettwatch_monitor.advice.running import Runner
+from ettwatch_monitor.advice.startup import Hit, Laid, lay_out
 from ettwatch_schemas import Event
 
 _STALL = "wasted_training.data_stall"
@@ -45,16 +47,18 @@ class Rewritten(NamedTuple):
         events: All of them.
         now: The clock (µs).
         undone: The share of its work that it would not do; negative where it would do more.
+        beyond: By how much (µs) it would run longer in its last attempt than anybody saw.
     """
 
     events: list[Event]
     now: int
     undone: float
+    beyond: int
 
 
-def rewrite(life: Life, knobs: Knobs, around: Around) -> Rewritten:
-    """Lay a job out anew."""
-    return _Rewriting(life, knobs, around).run()
+def rewrite(life: Life, knobs: Knobs, around: Around, draw: Draw | None = None) -> Rewritten:
+    """Lay a job out anew. `draw`: which failures it meets where it runs longer than anybody saw; None: none."""
+    return _Rewriting(life, knobs, around, draw).run()
 
 
 @dataclass(slots=True)
@@ -62,10 +66,14 @@ class _Rewriting:
     life: Life
     knobs: Knobs
     around: Around
+    draw: Draw | None = None
     pen: Pen = field(init=False)
     safe: list[int] = field(default_factory=list)
     reached: int = 0
     furthest: int = 0
+    beyond: int = 0
+    laid: Laid = field(default_factory=Laid)
+    speed: float = 1.0
 
     def __post_init__(self) -> None:
         self.pen = Pen(self.life.job)
@@ -87,7 +95,7 @@ class _Rewriting:
             status = "failed" if life.status == "lost" else life.status
             pen.over(end, status)
         work = life.target - self.safe[0] if self.safe else 0
-        return Rewritten(pen.events, end, (life.target - self.furthest) / work if work > 0 else 0.0)
+        return Rewritten(pen.events, end, (life.target - self.furthest) / work if work > 0 else 0.0, self.beyond)
 
     def _wait(self, number: int, pieces: Sequence[Piece], at: int, *, first: bool) -> int:
         for piece in pieces:
@@ -102,38 +110,79 @@ class _Rewriting:
 
     def _attempt(self, i: int, start: int, last: bool) -> tuple[int, bool]:
         """Write one attempt. Return its end, and whether the work of the job is done."""
-        life, knobs, pen = self.life, self.knobs, self.pen
+        life = self.life
         attempt = life.attempts[i]
-        number, first = attempt.number, i == 0
-        straggler = self.around.straggler(life, attempt) if knobs.stragglers else None
-        slow, speed = straggler or (None, 1.0)
-        hit = self.around.hit(life, attempt, knobs) if knobs.cache else None
-        laid = lay_out(attempt, knobs, first=first, hit=hit, slow=slow, usual=self.around.usual(life))
-        pen.started(number, start, attempt.gpus)
-        for stage, begin, end in laid.phases:
-            pen.phase(number, stage, start + begin, start + end)
-        loop = attempt.loop
-        if loop is None or laid.loop_start is None:
-            return self._end(attempt, start + laid.end), False
+        number, loop = attempt.number, attempt.loop
+        began = self._start(number, attempt, life, start, first=i == 0)
+        if loop is None or began is None:
+            return self._end(number, attempt, start + self.laid.end), False
         resumed = self._resumed(i, loop.start)
-        pen.training(number, start + laid.loop_start, resumed, loop.every)
+        self.pen.training(number, start + began, resumed, loop.every)
         unstopped = last and attempt.outcome == "succeeded"
-        ran = Runner(
-            loop,
-            start + laid.end,
-            resumed,
-            None if unstopped else start + attempt.length,
-            max(life.target, resumed + 1) if life.status == "succeeded" else None,
-            factors={p: knobs.factor(p, first=first) for p in self._stages(attempt)},
-            stall=knobs.factor(_STALL, first=first),
-            speed=speed,
-            saves=self._saves(),
-            rhythms=self.around.rhythms(life),
-        ).run()
+        stop: int | None = start + attempt.length
+        if unstopped:
+            more = None if self.draw is None else self.draw.budget(0)
+            stop = None if more is None or stop is None else stop + more
+        ran = self._run(i, start + self.laid.end, resumed, stop)
         self._loop(number, ran)
+        if unstopped:
+            self.beyond = ran.end - start - attempt.length
+            if self.draw is not None and not ran.done:
+                return self._go_on(i, self.draw, ran), True
         done = ran.done and attempt.outcome != "succeeded" and not last
         told = life.attempts[max(k for k, a in enumerate(life.attempts) if a.loop is not None)] if done else attempt
         return self._tail(number, told, ran), ran.done
+
+    def _start(self, number: int, attempt: Attempt, life: Life, start: int, *, first: bool) -> int | None:
+        """Write a start-up. Return after how long its loop begins; None if it never does."""
+        knobs, around = self.knobs, self.around
+        straggler = around.straggler(life, attempt) if knobs.stragglers else None
+        slow, self.speed = straggler or (None, 1.0)
+        hit = around.hit(life, attempt, knobs) if knobs.cache else None
+        self.laid = lay_out(attempt, knobs, first=first, hit=hit, slow=slow, usual=around.usual(life))
+        self.pen.started(number, start, attempt.gpus)
+        for stage, begin, end in self.laid.phases:
+            self.pen.phase(number, stage, start + begin, start + end)
+        return self.laid.loop_start
+
+    def _run(self, i: int, begin: int, resumed: int, stop: int | None) -> Ran:
+        """Lay out a loop as that of an attempt."""
+        life, attempt = self.life, self.life.attempts[i]
+        assert attempt.loop is not None
+        return Runner(
+            attempt.loop,
+            begin,
+            resumed,
+            stop,
+            max(life.target, resumed + 1) if life.status == "succeeded" else None,
+            factors={p: self.knobs.factor(p, first=i == 0) for p in self._stages(attempt)},
+            stall=self.knobs.factor(_STALL, first=i == 0),
+            speed=self.speed,
+            saves=self._saves(),
+            rhythms=self.around.rhythms(life),
+            stands=self.knobs.stands(attempt),
+        ).run()
+
+    def _go_on(self, i: int, draw: Draw, ran: Ran) -> int:
+        """Write what follows when the attempt that did the last of the work fails before that. Return its end."""
+        attempt, number, failures = self.life.attempts[i], self.life.attempts[-1].number, 0
+        last, speed = self.life.attempts[i].number, self.speed
+        while not ran.done:
+            found = draw.recovery(failures)
+            at = self._tail(last, found.failed, ran)
+            failures += 1
+            for again in found.after:
+                last = number = number + 1
+                start = self._wait(number, again.wait, at, first=False)
+                began = self._start(number, again, found.life, start, first=False)
+                at = self._end(number, again, start + self.laid.end) if again.loop is None or began is None else at
+            self.speed = speed
+            self.pen.training(last, start + (began or 0), self.safe[-1], attempt.loop.every if attempt.loop else None)
+            more = draw.budget(failures)
+            begin = start + self.laid.end
+            ran = self._run(i, begin, self.safe[-1], None if more is None else begin + more)
+            self._loop(last, ran)
+        return self._tail(last, attempt, ran)
 
     def _stages(self, attempt: Attempt) -> set[str]:
         seen = {p.stage for p in attempt.loop.pauses} if attempt.loop is not None else set()
@@ -191,12 +240,12 @@ class _Rewriting:
             pen.ended(number, at, attempt.outcome, attempt.cause)
         return at
 
-    def _end(self, attempt: Attempt, at: int) -> int:
+    def _end(self, number: int, attempt: Attempt, at: int) -> int:
         """Write the end of an attempt that never trained."""
         if attempt.outcome is None:
-            self.pen.alive(attempt.number, at)
+            self.pen.alive(number, at)
         else:
-            self.pen.ended(attempt.number, at, attempt.outcome, attempt.cause)
+            self.pen.ended(number, at, attempt.outcome, attempt.cause)
         return at
 
 

@@ -1,55 +1,17 @@
 """A loop laid out anew: the same work after other pauses, further or less far than it was observed."""
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, field
 from math import ceil
-from typing import Final, NamedTuple
+from typing import Final
 
 from ettwatch_monitor.advice.life import Loop, Pause, Report
 from ettwatch_monitor.advice.observe_loop import SAVE
+from ettwatch_monitor.advice.ran import Ran, Rhythm, Saves
 
 _STEP: Final = 240_000_000
 """Between two reports where nothing was observed (µs)."""
-_SLACK: Final = 15_000_000
-"""So long after the last report a failure comes, on average (µs)."""
-
 _NOT_YET: Final = 1_000_000
 """A save that was cut off would have taken so much longer at least (µs)."""
-
-
-class Rhythm(NamedTuple):
-    """Pauses that come again and again: free running between them, and how long one takes (µs)."""
-
-    every: int
-    length: int
-
-
-class Saves(NamedTuple):
-    """How saving is other: another interval (µs) or the observed one, and the share of a save that still blocks."""
-
-    every: int | None
-    blocking: float
-
-
-@dataclass(slots=True)
-class Ran:
-    """A loop as it would be. Times since the epoch (µs), positions absolute.
-
-    Attributes:
-        pauses: Stage, start, end; some take no time.
-        reports: Time, position, waited.
-        durables: Time, position.
-        end: When it stopped: at its failure, or with its work done.
-        reached: The last position.
-        done: Whether it reached its target before it was stopped.
-    """
-
-    pauses: list[tuple[str, int, int]] = field(default_factory=list)
-    reports: list[tuple[int, int, int]] = field(default_factory=list)
-    durables: list[tuple[int, int]] = field(default_factory=list)
-    end: int = 0
-    reached: int = 0
-    done: bool = False
 
 
 class Runner:
@@ -59,13 +21,14 @@ class Runner:
         loop: As observed.
         begin: The first batch (µs since the epoch).
         start: Where it resumes (samples).
-        stop: When it fails; None if it does not.
+        stop: When it told its last advance before it failed; None if it did not fail.
         target: Where its work is done; None: nowhere.
         factors: How many times as long a pause of a stage takes; 1 where it is not there.
         stall: How many times as long it waits for data.
         speed: How many times as fast it runs.
         saves: How saving is other; None: it is not.
         rhythms: Pauses of jobs of its kind, by stage.
+        stands: How long (µs) it stands still before it tells its last advance; None: as long as it did.
     """
 
     def __init__(
@@ -81,13 +44,17 @@ class Runner:
         speed: float,
         saves: Saves | None,
         rhythms: dict[str, Rhythm],
+        stands: int | None = None,
     ) -> None:
         self._loop, self._begin, self._start = loop, begin, start
-        self._stop, self._target = stop, target
+        stood = max(0, -loop.still)
+        self._stands = stood if stands is None else stands
+        self._stop, self._target = None if stop is None else stop - stood, target
         self._factors, self._stall, self._speed, self._saves, self._rhythms = factors, stall, speed, saves, rhythms
         last = loop.reports[-1]
-        self._ats = [self._squeezed(report.at, report.waited) for report in loop.reports]
-        self._free = max(1, self._squeezed(loop.free, last.waited))
+        self._until = loop.free - stood
+        self._ats = [self._squeezed(min(report.at, self._until), report.waited) for report in loop.reports]
+        self._free = max(1, self._squeezed(self._until, last.waited))
         self._rate = max(1, last.position) * speed / self._free
         self._waits = last.waited * stall / self._free
 
@@ -103,7 +70,7 @@ class Runner:
         if self._stop is not None:
             age = max(first, self._stop - self._begin)
             horizon = age if horizon is None else min(age, horizon)
-        pauses, kept = self._pauses(self._free if horizon is None else horizon)
+        pauses, kept = self._pauses((self._free if horizon is None else horizon) + max(0, loop.still))
         begins: list[int] = []
         ends: list[int] = []
         shift, free = self._begin, self._free if horizon is None else horizon
@@ -135,7 +102,19 @@ class Runner:
         ran.pauses = [(p.stage, b, e) for p, b, e in zip(pauses, begins, ends, strict=False)]
         self._report(ran, free, told, begins, ends, kept)
         self._secure(ran, told, ends, kept, cut=stopped is not None)
+        if self._stop is not None and not ran.done:
+            self._secure_last(ran, free, pauses, kept, len(ends) - (stopped is not None))
+        if self._stop is not None and not ran.done and self._until < loop.free:
+            self._stand(ran)
         return ran
+
+    def _stand(self, ran: Ran) -> None:
+        """It stands still for a while before it tells so: with the last advance that it made."""
+        at, ran.end = ran.end, ran.end + self._stands
+        if ran.pauses and ran.pauses[-1][2] == at:
+            ran.pauses[-1] = (*ran.pauses[-1][:2], ran.end)
+        elif ran.reports and ran.reports[-1][0] == at:
+            ran.reports[-1] = (ran.end, *ran.reports[-1][1:])
 
     def _pauses(self, until: int) -> tuple[list[Pause], dict[int, int]]:
         """All pauses up to some free running; and where each observed one is in the list."""
@@ -147,13 +126,17 @@ class Runner:
                 continue
             seen[pause.stage] = max(seen.get(pause.stage, 0), pause.at)
             out.append((Pause(self._new_at(pause.at), pause.stage, self._new_length(pause.stage, pause.length)), i))
+        save = self._rhythms.get(SAVE)
+        if loop.cut is not None and save is not None and not relaid:
+            seen[SAVE] = loop.free + loop.cut
+            out.append((Pause(self._new_at(seen[SAVE]), SAVE, self._new_length(SAVE, save.length)), -1))
         for stage, rhythm in self._rhythms.items():
             every = rhythm.every
             if stage == SAVE and relaid and self._saves is not None and self._saves.every is not None:
                 every, at = self._saves.every, self._saves.every
             else:
                 # An observed loop told all its pauses up to its end.
-                at = max(seen.get(stage, 0) + every, loop.free + 1)
+                at = max(seen.get(stage, 0) + every, self._until + max(0, loop.still) + 1)
             while at <= until:
                 out.append((Pause(self._new_at(at), stage, self._new_length(stage, rhythm.length)), -1))
                 at += every
@@ -250,12 +233,12 @@ class Runner:
     def _secure(self, ran: Ran, told: list[int], ends: list[int], kept: dict[int, int], *, cut: bool) -> None:
         """Which checkpoints are safe before it fails. One that was being saved then (`cut`) is not."""
         loop, saves = self._loop, self._saves
-        late = max((d.at - loop.free + d.delay for d in loop.durables if d.pause < 0), default=0)
+        late = max((d.at - self._until + d.delay for d in loop.durables if d.pause < 0), default=0)
         for durable in loop.durables:
             if durable.pause >= 0:
-                ended = sum(p.length for p in loop.pauses[durable.pause + 1 :]) + loop.free - durable.at
+                ended = sum(p.length for p in loop.pauses[durable.pause + 1 :]) + self._until - durable.at
                 late = max(late, durable.delay - ended)
-        limit = ran.end + max(_SLACK, late)
+        limit = ran.end + max(0, loop.still, late)
         whole = len(ends) - cut
         delays = [d.delay for d in loop.durables if d.pause >= 0]
         usual = round(sum(delays) / len(delays)) if delays else 0
@@ -269,8 +252,8 @@ class Runner:
             for durable in loop.durables:
                 position = self._start + int(durable.position * self._speed)
                 if durable.pause < 0:
-                    beyond = max(0, durable.at - loop.free)
-                    ts = self._time(min(durable.at, loop.free), told, ends) + beyond + durable.delay
+                    beyond = max(0, durable.at - self._until)
+                    ts = self._time(min(durable.at, self._until), told, ends) + beyond + durable.delay
                     ran.durables.append((ts, min(position, ran.reached) if beyond == 0 else position))
                     continue
                 place = kept.get(durable.pause)
@@ -282,18 +265,28 @@ class Runner:
                 if place not in observed and place < len(ran.pauses) and ran.pauses[place][0] == SAVE:
                     apart = 0 if saves is None or rhythm is None else round((1 - saves.blocking) * rhythm.length)
                     ran.durables.append((ends[place] + usual + apart, self._position(told[place])))
-            self._finish_cut(ran, told, kept)
         ran.durables = sorted(each for each in ran.durables if each[0] <= limit)
 
-    def _finish_cut(self, ran: Ran, told: list[int], kept: dict[int, int]) -> None:
-        """The save within which the loop failed is safe where it now begins early enough to come to its end."""
-        loop, last = self._loop, len(self._loop.pauses) - 1
-        if self._stop is None or last < 0 or loop.pauses[last].stage != SAVE or loop.pauses[last].at < loop.free:
+    def _secure_last(self, ran: Ran, free: int, pauses: list[Pause], kept: dict[int, int], whole: int) -> None:
+        """The save that was cut off by the failure, or was yet to come, is safe if it now begins early enough."""
+        loop, rhythm, last = self._loop, self._rhythms.get(SAVE), len(self._loop.pauses) - 1
+        needs, place = 0 if rhythm is None else rhythm.length, whole
+        if self._cut_in(last) and last in kept:
+            place = kept[last]
+            needs = max(needs, loop.pauses[last].length + max(0, loop.still) + _NOT_YET)
+        elif loop.cut is not None:
+            needs = max(needs, loop.still - loop.cut + _NOT_YET)
+        if place >= len(pauses) or pauses[place].stage != SAVE:
             return
-        place, rhythm = kept.get(last), self._rhythms.get(SAVE)
-        if place is None or place >= len(ran.pauses) or any(durable.pause == last for durable in loop.durables):
-            return
-        needs = max(loop.pauses[last].length + _NOT_YET, 0 if rhythm is None else rhythm.length)
-        safe = ran.pauses[place][1] + round(needs * self._factors.get(SAVE, 1.0))
-        if safe <= ran.end:
-            ran.durables.append((safe, self._position(told[place])))
+        at = pauses[place].at
+        began = ran.pauses[place][1] if place < len(ran.pauses) else ran.end + at - free
+        safe = began + round(needs * self._factors.get(SAVE, 1.0))
+        if safe <= ran.end + max(0, loop.still):
+            ran.durables.append((safe, self._position(at)))
+
+    def _cut_in(self, i: int) -> bool:
+        """Whether the failure came within a pause, and that was a save."""
+        loop = self._loop
+        if i < 0 or loop.pauses[i].stage != SAVE or loop.pauses[i].at < loop.free:
+            return False
+        return not any(durable.pause == i for durable in loop.durables)

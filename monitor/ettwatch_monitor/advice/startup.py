@@ -21,6 +21,10 @@ NEEDS: Final = {
 }
 """What a stage of the trainer's start cannot begin without, where stages may overlap; of others nothing is known."""
 
+_HANGS: Final = ("timeout", "network")
+"""Causes of which a trainer does not die: it waits until somebody ends it."""
+_MUCH: Final = 2
+"""What was open for so many times the usual length stood still."""
 _BEHIND: Final = 0.1
 """A rank is a straggler if it is later than the others by more than this share of its phase."""
 
@@ -93,12 +97,15 @@ class _Layout:
             ends = [n.end for n in nodes if n.stage.startswith(COMPILATION)]
             if ends:
                 nodes.append(Node(CACHE_LOAD, max(ends), max(ends), False, 0, 0))
+        open_: list[int] = []
         late = [node for node in nodes if overlap and node.stage == _PRE_TRAIN]
         glue = list(startup.glue)
         for node in [*sorted((n for n in nodes if n not in late), key=lambda n: (n.start, n.end)), *late]:
             start = self._begin(node, overlap)
             length = self._length(node)
             if length > 0:
+                if node.open:
+                    open_.append(len(laid.phases))
                 laid.phases.append((node.stage, start, start + length))
             self._ends.append((node, start + length))
             if self._boot is None and node.stage.startswith("trainer_init"):
@@ -119,6 +126,8 @@ class _Layout:
         laid.end = max(self._at(startup.end), laid.loop_start or 0)
         if overlap and laid.loop_start is not None:
             laid.end = laid.loop_start
+        if self._attempt.loop is None and self._attempt.aged:
+            self._at_its_age(laid, open_)
         return laid
 
     def _begin(self, node: Node, overlap: bool) -> int:
@@ -163,15 +172,34 @@ class _Layout:
     def _scaled(self, stage: str, start: int, end: int) -> int:
         return round((end - start) * self._knobs.factor(stage, first=self._first))
 
+    def _dead(self, node: Node) -> int:
+        """How long (µs) a phase that never ended stayed open after nothing moved any more."""
+        attempt, length = self._attempt, node.end - node.start
+        usual = self._usual.get(node.stage, length)
+        hangs = attempt.cause in _HANGS or length > _MUCH * usual
+        if attempt.silent is not None and not (attempt.alive and hangs):
+            return min(attempt.silent, length)
+        # It stood still somewhere within the usual length, on average in the middle.
+        return length - min(length, usual) // 2
+
+    def _at_its_age(self, laid: Laid, open_: list[int]) -> None:
+        """It fails at the age at which it did, with what was open then."""
+        left = self._knobs.detection(self._attempt)
+        dead = 0 if self._attempt.clean else max((self._dead(n) for n in self._startup.nodes if n.open), default=0)
+        laid.end = self._startup.end - round(dead * (1 - left))
+        laid.phases = [
+            (stage, start, laid.end if i in open_ else min(end, laid.end))
+            for i, (stage, start, end) in enumerate(laid.phases)
+            if start < laid.end
+        ]
+
     def _length(self, node: Node) -> int:
         length = node.end - node.start
         if node.stage == CACHE_LOAD and length == 0 and self._hit is not None:
             return round(self._hit.share * self._hit.stages[CACHE_LOAD])
         if node.open:
-            # It was open when the attempt died: what is beyond half of its usual length was spent on noticing that.
-            late = max(0, length - self._usual.get(node.stage, 2 * length) // 2)
             left = self._knobs.detection(self._attempt) if self._attempt.failed else 1.0
-            return length - round(late * (1 - left))
+            return length - round(self._dead(node) * (1 - left))
         if self._slow is not None and self._attempt.hosts.get(node.rank) == self._slow and is_late(node):
             length -= node.behind
         if self._hit is not None and node.stage.startswith(COMPILATION):

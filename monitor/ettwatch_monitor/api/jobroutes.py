@@ -4,8 +4,8 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, HTTPException, Query
 
-from ettwatch_monitor.api.backend import Backend, BackendOf, ScopeOf, Who, name_of
-from ettwatch_monitor.api.shapes import JobDetail, JobPage, Timeline
+from ettwatch_monitor.api.backend import Backend, BackendOf, ScopeOf, SpanOf, Who, name_of
+from ettwatch_monitor.api.shapes import JobDetail, JobPage, Timeline, UsualStart
 from ettwatch_monitor.queries import (
     LIVE,
     SORTS,
@@ -17,6 +17,7 @@ from ettwatch_monitor.queries import (
     list_jobs,
     near_names,
     timeline,
+    usual_start,
 )
 
 __all__ = ["missing", "router", "sorted_by", "wanted_of"]
@@ -24,6 +25,8 @@ __all__ = ["missing", "router", "sorted_by", "wanted_of"]
 router = APIRouter(tags=["jobs"])
 
 _LATEST: Final = 4_000_000_000_000_000
+_USUAL_S: Final = 60.0
+"""What is usual changes slowly: its answer is kept for so long."""
 _From = Annotated[int | None, Query(alias="from", ge=0, le=_LATEST)]
 _To = Annotated[int | None, Query(alias="to", ge=0, le=_LATEST)]
 
@@ -92,6 +95,16 @@ async def get_timeline(backend: BackendOf, asked: Who, job: str, start: _From = 
     if start is not None and end is not None and start >= end:
         raise HTTPException(422, "the time must end after it begins")
     found = await backend.desk.ask(("timeline", name, start, end), lambda store: timeline(store, name, start, end))
+    if found is None:
+        raise await missing(backend, name)
+    return found
+
+
+@router.get("/jobs/{job}/usual")
+async def get_usual(backend: BackendOf, asked: Who, job: str, span: SpanOf) -> UsualStart:
+    """Answer how other jobs of its model started, for comparison; those that began in the window."""
+    name = name_of(job)
+    found = await backend.desk.ask(("usual", name, span), lambda store: usual_start(store, name, span), keep_s=_USUAL_S)
     if found is None:
         raise await missing(backend, name)
     return found

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Annotated, Any, Final
 
 from anyio import to_thread
-from fastapi import APIRouter, Body, HTTPException, Request, Response
+from fastapi import APIRouter, Body, HTTPException, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from ettwatch_monitor.api.access import COOKIE, Denied
@@ -90,19 +90,34 @@ async def get_live(backend: BackendOf, asked: Who) -> StreamingResponse:
     return StreamingResponse(backend.hub.events(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
+_Job = Annotated[str | None, Query(max_length=512, description="advice for this job; the times are its own")]
+_Stage = Annotated[str | None, Query(max_length=200, description="only what gives back time of this stage")]
+_Owner = Annotated[str | None, Query(max_length=512, description="only what this owner can do")]
+
+
 @router.get("/advice")
-async def get_advice(backend: BackendOf, asked: Who, span: SpanOf, scope: ScopeOf) -> dict[str, Any]:
-    """Answer the advice for a window; docs/advice.md says what is in it."""
+async def get_advice(
+    backend: BackendOf,
+    asked: Who,
+    span: SpanOf,
+    scope: ScopeOf,
+    job: _Job = None,
+    stage: _Stage = None,
+    owner: _Owner = None,
+) -> dict[str, Any]:
+    """Answer the advice for a window, or for one job; docs/advice.md says what is in it."""
     advice = _advice()
-
-    def question(store: Any, owners: Any) -> Any:
-        return advice.advice_of(store, span.start, span.end, owners, **scope.told())
-
     owners = await backend.owners()
+    about = advice.About(job=job, stage=stage, owner=owner)
+
+    def question(store: Any) -> Any:
+        return advice.advice_of(store, span.start, span.end, owners, **scope.told(), about=about)
+
+    key = ("advice", about) if job is not None else ("advice", span, scope, about)
     try:
-        found: dict[str, Any] = await backend.desk.ask(
-            ("advice", span, scope), lambda store: question(store, owners), keep_s=_ADVICE_KEPT_S
-        )
+        found: dict[str, Any] = await backend.desk.ask(key, question, keep_s=_ADVICE_KEPT_S)
+    except advice.NoJobError as error:
+        raise HTTPException(404, str(error)) from None
     except advice.AdviceError as error:
         raise HTTPException(422, str(error)) from None
     return found

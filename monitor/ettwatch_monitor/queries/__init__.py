@@ -13,6 +13,7 @@ from ettwatch_monitor.queries.scope import DIMENSIONS, Scope
 from ettwatch_monitor.queries.series import series
 from ettwatch_monitor.queries.span import DAY_US, HOUR_US, WEEK_US, Span, SpanError
 from ettwatch_monitor.queries.trace import trace
+from ettwatch_monitor.queries.usual import usual_start
 
 __all__ = [
     "DAY_US",
@@ -50,4 +51,5 @@ __all__ = [
     "team_view",
     "timeline",
     "trace",
+    "usual_start",
 ]

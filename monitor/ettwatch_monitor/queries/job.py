@@ -5,6 +5,7 @@ from typing import Any, Final, cast
 from ettwatch_clickhouse import Store
 from ettwatch_core.ownership import Owners
 from ettwatch_monitor.api.shapes import AttemptRow, JobDetail, Mark, PhaseRow, Seg, Timeline
+from ettwatch_monitor.queries.hosts import Hosts, hosts_of, names_of
 from ettwatch_monitor.queries.jobs import row_of
 from ettwatch_monitor.queries.ownership import owner_of
 from ettwatch_monitor.queries.rows import hours, micros, named
@@ -40,6 +41,7 @@ def job_detail(store: Store, owners: Owners, job: str) -> JobDetail | None:
         f"ORDER BY behind_us DESC, start_us LIMIT {_MOST_STRAGGLERS}",
         who,
     )
+    hosts = hosts_of(store, job)
     owned = {stage: owner_of(owners.of(stage, told["cluster"], told["model"])) for stage in told["stages"]}
     return JobDetail(
         row=row_of(told),
@@ -57,8 +59,8 @@ def job_detail(store: Store, owners: Owners, job: str) -> JobDetail | None:
         flags=told["flags"],
         rules_version=told["rules_version"],
         as_of_us=micros(told["as_of"]),
-        attempts=[_attempt(named(attempts.columns, row)) for row in attempts.rows],
-        stragglers=[_phase(named(waits.columns, row)) for row in waits.rows],
+        attempts=[_attempt(named(attempts.columns, row), hosts) for row in attempts.rows],
+        stragglers=[_phase(named(waits.columns, row), hosts) for row in waits.rows],
     )
 
 
@@ -84,7 +86,9 @@ def timeline(store: Store, job: str, start: int | None = None, end: int | None =
         who,
     )
     marks = _marks(store, who)
-    spans = [_phase(named(phases.columns, row)) for row in phases.rows[:MOST_PARTS]]
+    told = [named(phases.columns, row) for row in phases.rows[:MOST_PARTS]]
+    hosts = hosts_of(store, job) if any(one["behind_s"] > 0 for one in told) else {}
+    spans = [_phase(one, hosts) for one in told]
     return Timeline(
         job=job,
         t0_us=t0,
@@ -109,7 +113,7 @@ def near_names(store: Store, job: str, most: int = 3) -> list[str]:
     return [str(row[0]) for row in found.rows]
 
 
-def _attempt(told: dict[str, Any]) -> AttemptRow:
+def _attempt(told: dict[str, Any], hosts: Hosts) -> AttemptRow:
     same = (
         *("attempt", "open", "outcome", "cause", "exit_code", "signal", "message", "trigger", "gpus", "world_size"),
         *("trained", "duration_s", "tts_s", "ttr_s", "recovery_s", "effective_s", "unsaved_s", "components", "stages"),
@@ -120,12 +124,14 @@ def _attempt(told: dict[str, Any]) -> AttemptRow:
         start_us=micros(told["start"]),
         end_us=micros(told["end"]),
         first_batch_us=micros(first) if first is not None else None,
+        hosts=names_of(hosts, told["attempt"]),
         **{name: told[name] for name in same},
     )
 
 
-def _phase(told: dict[str, Any]) -> PhaseRow:
-    return PhaseRow.model_validate(told)
+def _phase(told: dict[str, Any], hosts: Hosts) -> PhaseRow:
+    waited = told["behind_s"] > 0
+    return PhaseRow(**told, last_host=hosts.get((told["attempt"], told["last_rank"])) if waited else None)
 
 
 def _seg(row: tuple[object, ...]) -> dict[str, Any]:

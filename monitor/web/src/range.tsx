@@ -45,6 +45,11 @@ export function rangeOf(place: Place, me: Me): Range {
   return { from: end - length, to: end, name: known[0], phrase: old ? `${known[2]} of which there is data` : known[2] };
 }
 
+/** For what is usual: the time looked at, or the seven days to its end where it is shorter. */
+export function usually(range: Range): { from: number; to: number } {
+  return { from: Math.min(range.from, range.to - 7 * DAY), to: range.to };
+}
+
 function valueOf(us: number): string {
   return new Date(us / 1_000).toISOString().slice(0, 10);
 }

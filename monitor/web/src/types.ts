@@ -47,6 +47,7 @@ export interface AttemptRow {
   stages: Record<string, number>;
   hidden_s: Record<string, number>;
   flags: string[];
+  hosts: string[];
 }
 
 export interface Compare {
@@ -239,6 +240,7 @@ export interface PhaseRow {
   container: boolean;
   ranks: number;
   last_rank: number;
+  last_host: string | null;
   behind_s: number;
   charged_s: number;
   hidden_s: number;
@@ -335,6 +337,13 @@ export interface StageLoss {
   owner: OwnerOf | null;
 }
 
+export interface StartRow {
+  job: string;
+  t0_us: number;
+  gpus: number;
+  tts_s: number;
+}
+
 export interface TeamView {
   team: string;
   window: Window;
@@ -358,6 +367,20 @@ export interface Timeline {
   phases: PhaseRow[];
   marks: Mark[];
   truncated: boolean;
+}
+
+export interface UsualStart {
+  job: string;
+  model: string | null;
+  window: Window;
+  starts: number;
+  tts_p50_s: number | null;
+  stages: Record<string, number>;
+  warm: number;
+  cold: number;
+  caches: Record<string, string>;
+  middle: StartRow | null;
+  recent: StartRow[];
 }
 
 export interface Window {

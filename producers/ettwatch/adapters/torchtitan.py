@@ -33,6 +33,8 @@ class EttwatchHandler(logging.Handler):
         self._recorder = recorder
         self._open: list[tuple[str, Span]] = []
         self._save_ns = 0
+        self._step_failed = False
+        """An error of the step that is being done was told; its end is told all the same."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Take a record. Raises nothing."""
@@ -71,8 +73,8 @@ class EttwatchHandler(logging.Handler):
         if name == "fetching_batch" and loop.waiting:
             since, loop.waiting = loop.waiting, 0
             loop.waited += monotonic_ns() - since
-        elif name == "optim" and what == "end":
-            self._recorder.step(1)
+        elif name == "optim":
+            self._step_ended(what)
         elif name == SAVE and what == "end":
             self._saved()
         elif any(name == opened for opened, _ in self._open):
@@ -83,6 +85,11 @@ class EttwatchHandler(logging.Handler):
                 span.end(error)
                 if opened == name:
                     return
+
+    def _step_ended(self, what: str) -> None:
+        failed, self._step_failed = self._step_failed, what == "error"
+        if what == "end" and not failed:
+            self._recorder.step(1)
 
     def _begin(self, name: str, phase: str) -> None:
         span = self._recorder.phase(phase).begin()

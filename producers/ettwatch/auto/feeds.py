@@ -47,6 +47,13 @@ class Feeds:
             feed = self._feeds[loader] = Feed()
         return feed
 
+    def opened(self, feed: Feed, since_ns: int) -> None:
+        """An iteration began, which took since `since_ns`: to start its workers again, in the loop, is a wait."""
+        loop = self._session.loop
+        counts = loop is not None and loop.open and self._session.driven is not None
+        if loop is not None and counts and feed.trains and self._evaluation is None and open_span() is None:
+            loop.waited += monotonic_ns() - since_ns
+
     def waits(self, feed: Feed, begins: bool) -> tuple[Span | None, int]:
         """A batch is asked for, the first of an iteration if `begins`.
 

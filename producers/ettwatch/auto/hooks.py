@@ -12,6 +12,7 @@ from ettwatch.auto.session import Session
 from ettwatch.auto.steps import Steps
 from ettwatch.auto.wrapping import Changed, argument, public, replace, spanned
 from ettwatch.log import trouble
+from ettwatch.past import tell_past
 from ettwatch.spans import Span
 
 
@@ -59,10 +60,13 @@ def hook_loader(session: Session, feeds: Feeds, module: ModuleType) -> None:
         return threading.current_thread() is main
 
     def around(self: Any) -> Any:
+        since_ns = monotonic_ns()
         iterator = iterate(self)
         try:
             if is_main() and session.evidence() is not None:
-                return Watched(iterator, feeds, feeds.of(self), is_main)
+                feed = feeds.of(self)
+                feeds.opened(feed, since_ns)
+                return Watched(iterator, feeds, feed, is_main)
         except Exception as error:
             trouble("watching a data loader", error)
         return iterator
@@ -79,6 +83,8 @@ class Compilations:
         self._on_end = public(dynamo, "on_compile_end", "callback")
         self._round = 0
         self._open: Span | None = None
+        self._elsewhere: tuple[str, int, int] | None = None
+        """A compilation in another thread: its phase, since when, and how many steps were done then."""
         reset = public(dynamo, "reset")
 
         def around(*args: Any, **kwargs: Any) -> Any:
@@ -111,15 +117,28 @@ class Compilations:
 
     def _started(self, what: Any) -> None:
         self._session.evidence()
-        self._open = self._session.span(phase_of(what))
+        loop = self._session.loop
+        if threading.current_thread() is threading.main_thread():
+            self._open = self._session.span(phase_of(what))
+        elif loop is not None:
+            self._elsewhere = (phase_of(what), monotonic_ns(), loop.mark[1])
 
     def _ended(self, what: Any) -> None:
         span, self._open = self._open, None
+        elsewhere, self._elsewhere = self._elsewhere, None
+        recorder, loop = self._session.recorder, self._session.loop
+        if recorder is None or loop is None:
+            return
         if span is not None:
             span.end()
-            loop = self._session.loop
-            if loop is not None and not loop.open:
-                self._session.compiled_ns = monotonic_ns()
+        elif elsewhere is not None and recorder.enabled:
+            # Whether training waited for it, as for a backward on a device, or went on beside it shows only now.
+            phase, since_ns, steps = elsewhere
+            tell_past(recorder, phase, since_ns, monotonic_ns(), background=loop.mark[1] > steps)
+        else:
+            return
+        if not loop.open:
+            self._session.compiled_ns = monotonic_ns()
 
 
 def phase_of(what: Any) -> str:

@@ -45,6 +45,8 @@ class Courier:
         self._flushing = False
         self._left_s = self._settings.exit_s
         self._round: Round | None = None
+        self._not_before = 0.0
+        """Before then no other thread is started: one could not be, or came to grief."""
 
     def after_fork(self) -> None:
         """Become a child's: no thread yet, and no lock of the parent's."""
@@ -54,12 +56,14 @@ class Courier:
 
     def wake(self) -> None:
         """See to it that the thread runs. This is called with every event."""
-        if self._thread is None and self._starting.acquire(False):
+        if self._thread is None and monotonic() >= self._not_before and self._starting.acquire(False):
             try:
                 if self._thread is None:
-                    self._thread = threading.Thread(target=self._run, name="ettwatch-courier", daemon=True)
-                    self._thread.start()
+                    thread = threading.Thread(target=self._run, name="ettwatch-courier", daemon=True)
+                    self._thread = thread
+                    thread.start()
             except RuntimeError as error:  # the interpreter ends, or the system has no more threads
+                self._thread, self._not_before = None, monotonic() + INCAPABLE_S
                 trouble("starting the thread that sends events", error)
             finally:
                 self._starting.release()
@@ -84,6 +88,7 @@ class Courier:
             self._wake.wait(FIRST_S)
             self._work()
         except BaseException as error:  # of this thread nothing may reach the trainer, not even a traceback
+            self._thread, self._not_before = None, monotonic() + INCAPABLE_S
             trouble("the thread that sends events", error)
         finally:
             self._flushed.set()

@@ -1,11 +1,11 @@
 """Which process of a host sends what waits in a spool folder: one at a time, whoever it is."""
 
-import errno
 import fcntl
 import os
-from contextlib import suppress
 from time import monotonic
 from typing import Final, Literal
+
+from ettwatch.descriptors import Descriptor
 
 STALE_S: Final = 60.0
 """Seconds after which a leader that gives no sign of life, as one that was stopped, is not waited for."""
@@ -20,7 +20,7 @@ class Election:
     def __init__(self, folder: str, host: str) -> None:
         self._folder = folder
         self._path = os.path.join(folder, f".kafka.{host}.lock")
-        self._fd = -1
+        self._lock: Descriptor | None = None
         self._leads = False
         self._seen = 0
         self._seen_at = monotonic()
@@ -30,50 +30,36 @@ class Election:
 
         Raises OSError where the folder cannot be written.
         """
-        if self._leads and self._same():
-            os.utime(self._fd)
+        if self._lock is not None and not self._lock.is_at(self._path):
+            self.resign()  # somebody removed it, so others may have another; or other code closed it
+        if self._leads and self._lock is not None:
+            os.utime(self._lock.number)
             return "leads"
-        if self._leads:  # somebody removed the lock, so others may lead by another
-            self.resign()
-        if self._fd < 0:
+        if self._lock is None:
             os.makedirs(self._folder, exist_ok=True)
-            self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._lock = Descriptor(self._path, os.O_RDWR | os.O_CREAT)
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._lock.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            return self._follow()
-        except OSError as error:
-            if error.errno == errno.EBADF:  # closed by other code
-                self._fd = -1
-                raise
+            return self._follow(self._lock)
+        except OSError:
             return "alone"  # a file system without locks
-        if not self._same():
+        if not self._lock.is_at(self._path):
             self.resign()
             return "alone"
         self._leads = True
-        os.utime(self._fd)
+        os.utime(self._lock.number)
         return "leads"
 
     def resign(self) -> None:
         """Leave the lead to others."""
-        fd, self._fd, self._leads = self._fd, -1, False
-        if fd >= 0:
-            with suppress(OSError):
-                os.close(fd)
+        lock, self._lock, self._leads = self._lock, None, False
+        if lock is not None:
+            lock.close()
 
-    def _follow(self) -> Role:
-        seen = os.fstat(self._fd).st_mtime_ns
+    def _follow(self, lock: Descriptor) -> Role:
+        seen = lock.look().st_mtime_ns
         now = monotonic()
         if seen != self._seen:
             self._seen, self._seen_at = seen, now
-        if not self._same():  # removed while it was held: the next look makes a new one
-            self.resign()
         return "alone" if now - self._seen_at > STALE_S else "follows"
-
-    def _same(self) -> bool:
-        """Tell whether the lock is that which others find under its name."""
-        try:
-            mine, named = os.fstat(self._fd), os.stat(self._path)
-        except OSError:
-            return False
-        return (mine.st_dev, mine.st_ino) == (named.st_dev, named.st_ino)

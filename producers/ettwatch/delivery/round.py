@@ -1,5 +1,6 @@
 """One look at what waits, and the sending of a load of it."""
 
+from contextlib import suppress
 from time import sleep
 from typing import TYPE_CHECKING, Final
 
@@ -9,6 +10,7 @@ from ettwatch.delivery.load import Load, key_of, load
 from ettwatch.delivery.record import Record
 from ettwatch.delivery.room import Room
 from ettwatch.delivery.waiting import WaitingFile, WaitingFolder
+from ettwatch.log import warn
 from ettwatch.names import slug
 from ettwatch.settings import Brokers, Settings
 from ettwatch.transport import FileTransport
@@ -50,11 +52,22 @@ class Round:
             self._producer.disown()
 
     def watch(self) -> list[WaitingFile]:
-        """Look at the folder, keep it within its room, and return the files that are this process's to send."""
+        """Look at the folder, keep it within its room, and return the files that are this process's to send.
+
+        A folder that cannot be looked at has none: what is in memory may be sent all the same.
+        """
         try:
             self._role = self._election.role()
-        except OSError:  # a full disk, say: then what is in memory may be sent all the same
+        except OSError:  # a full disk, say
             self._role = "alone"
+        try:
+            return self._watch()
+        except OSError as error:
+            warn("looking", f"cannot look for events in {self._waiting.folder}: {error}; those that are there wait")
+            self._waiting.forget()
+            return []
+
+    def _watch(self) -> list[WaitingFile]:
         if self._role != "leads":
             self._led = False
             self._waiting.forget()
@@ -143,9 +156,13 @@ class Round:
 
     def left_behind(self) -> bool:
         """Tell whether somebody who relied on this process left something, after it has left the lead."""
-        waits = [file for file in self._waiting.look() if file.offset < file.size]
+        found = False
+        with suppress(OSError):
+            for file in self._waiting.look():
+                with suppress(OSError):  # gone, or not ours to read
+                    found = found or (file.offset < file.size and file.is_left())
         self._waiting.forget()
-        return any(file.is_left() for file in waits)
+        return found
 
     def close(self) -> None:
         """Let go of everything."""

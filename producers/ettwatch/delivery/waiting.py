@@ -122,7 +122,7 @@ class WaitingFolder:
     """What waits in a spool folder, for one thread."""
 
     def __init__(self, folder: str, host: str) -> None:
-        self._folder = folder
+        self.folder = folder
         self._host = host
         self._files: dict[tuple[str, int], WaitingFile] = {}
 
@@ -146,7 +146,7 @@ class WaitingFolder:
             file = self._files.get(key)
             if file is None:
                 order = (int(match[3]), int(match[2]), int(match[4]))
-                file = WaitingFile(self._folder, entry.name, stat, order)
+                file = WaitingFile(self.folder, entry.name, stat, order)
             file.size = stat.st_size
             there[key] = file
         self._files = there
@@ -162,11 +162,11 @@ class WaitingFolder:
         for name in names:
             if name.startswith(".") and name.endswith(".kafka.jsonl.sent") and name[1:-5] not in names:
                 with suppress(OSError):
-                    os.unlink(os.path.join(self._folder, name))
+                    os.unlink(os.path.join(self.folder, name))
 
     def _entries(self) -> Iterator[os.DirEntry[str]]:
         try:
-            with os.scandir(self._folder) as entries:
+            with os.scandir(self.folder) as entries:
                 yield from entries
         except FileNotFoundError:
             return

@@ -45,7 +45,7 @@ def opening(pen: Pen, report_every_s: float) -> list[Event]:
             events.append(pen.write(AttemptStarted, span.start, source="launcher", **allocated))
         events += _on_ranks(pen, span, whole)
     boot = next(span.start for span in startup.spans if span.phase == "trainer_init")
-    quiet = startup.loop_start if attempt.trained else min(startup.loop_start, attempt.heard_until)
+    quiet = startup.loop_start if startup.loop_start < attempt.frozen else attempt.heard_until
     events += [pen.write(Heartbeat, ts) for ts in range(boot + HEARTBEAT, quiet, HEARTBEAT)]
     if attempt.trained or startup.loop_start < attempt.frozen:
         events += _first_step(pen, report_every_s)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,7 @@ from ettwatch_trainer.remedies.caches import CacheKey, CompileCache, rank_zero_f
 from ettwatch_trainer.remedies.shapes import Marks, ShapeWatch
 from ettwatch_trainer.remedies.startup import compile_ahead
 
+LOG = logging.getLogger("ettwatch.remedies")
 MARKS = "shapes.json"
 KERNELS = "kernels.json"
 BACKENDS = "ATEN,CPP,TRITON"
@@ -144,7 +146,6 @@ class Compiled:
 
         with torch.no_grad():
             if config.autotune:
-                config.knowledge.mkdir(parents=True, exist_ok=True)
                 memory = Memory.open(config.knowledge / KERNELS, config.model_name)
                 budget = Budget(config.tune_s, config.tune_kernels, BACKENDS)
                 tune(build, memory, budget=budget, freeze=True, recorder=self._recorder)
@@ -165,11 +166,13 @@ class Compiled:
         if count == self._seen:
             return
         self._seen = count
-        self._config.knowledge.mkdir(parents=True, exist_ok=True)
         if self._group.rank != 0:
             return
         if self._shapes is not None and self._shapes.recompiles:
-            self._shapes.marks(self._marks).save(self._config.knowledge / MARKS)
+            try:
+                self._shapes.marks(self._marks).save(self._config.knowledge / MARKS)
+            except OSError as error:  # a full disk: the next attempt knows less, and this one goes on
+                LOG.warning("sizes that vary were not written down: %s", error)
         if self._cache is not None:
             self._cache.save()
 

@@ -42,6 +42,10 @@ class Saving:
         found = self._checkpointer.newest()
         return Place(found.step, found.position) if found else Place()
 
+    def read_ahead(self) -> None:
+        """Read what `restore` will need, while there is no model yet; no other rank is asked."""
+        self._checkpointer.read_ahead()
+
     def restore(self, engine: Engine) -> Place:
         """Go on from the newest durable checkpoint, if there is one."""
         found = self._checkpointer.load(self._state(engine))
@@ -51,7 +55,6 @@ class Saving:
         """The loop begins after `step`: from here on intervals count. Every rank calls it."""
         config = self._config
         if config.cheap_recovery and config.checkpoint_every:
-            config.knowledge.mkdir(parents=True, exist_ok=True)
             interval = None
             if self._group.rank == 0:
                 interval = AdaptiveInterval(
@@ -73,7 +76,7 @@ class Saving:
         """Save; what is written in the background is told when it is durable."""
         saving = self._checkpointer.save(self._state(engine), step=place.step, position=place.position)
         if self._schedule is not None:
-            self._schedule.saved(place.step, saving.blocking_s)
+            self._schedule.saved(place.step, saving.blocking_s, self._checkpointer.durable_after_s)
 
     def last(self, engine: Engine, place: Place) -> Found:
         """The anchor checkpoint: save, and return when it is durable. Raises NotSaved."""

@@ -7,7 +7,18 @@ percent (`…_pct`).
 from ettwatch_monitor.api.shapes.alerts import AlertRow, Alerts, SilenceBody, SilenceRow
 from ettwatch_monitor.api.shapes.base import Problem, Shape, Window
 from ettwatch_monitor.api.shapes.fleet import Figures, Fleet, Group, OwnerOf, Point, Series, StageLoss
-from ettwatch_monitor.api.shapes.jobs import AttemptRow, JobDetail, JobPage, JobRow, Mark, PhaseRow, Seg, Timeline
+from ettwatch_monitor.api.shapes.jobs import (
+    AttemptRow,
+    JobDetail,
+    JobPage,
+    JobRow,
+    Mark,
+    PhaseRow,
+    Seg,
+    StartRow,
+    Timeline,
+    UsualStart,
+)
 from ettwatch_monitor.api.shapes.service import Live, LoginBody, Me, SqlAnswer, SqlBody, SqlColumn
 from ettwatch_monitor.api.shapes.views import Compare, Difference, OwnerView, Side, TeamView
 
@@ -42,7 +53,9 @@ __all__ = [
     "SqlBody",
     "SqlColumn",
     "StageLoss",
+    "StartRow",
     "TeamView",
     "Timeline",
+    "UsualStart",
     "Window",
 ]

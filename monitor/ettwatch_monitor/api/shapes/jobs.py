@@ -2,10 +2,21 @@
 
 from pydantic import Field
 
-from ettwatch_monitor.api.shapes.base import Shape
+from ettwatch_monitor.api.shapes.base import Shape, Window
 from ettwatch_monitor.api.shapes.fleet import OwnerOf
 
-__all__ = ["AttemptRow", "JobDetail", "JobPage", "JobRow", "Mark", "PhaseRow", "Seg", "Timeline"]
+__all__ = [
+    "AttemptRow",
+    "JobDetail",
+    "JobPage",
+    "JobRow",
+    "Mark",
+    "PhaseRow",
+    "Seg",
+    "StartRow",
+    "Timeline",
+    "UsualStart",
+]
 
 
 class JobRow(Shape):
@@ -69,6 +80,10 @@ class AttemptRow(Shape):
     stages: dict[str, float] = Field(description="seconds by stage")
     hidden_s: dict[str, float] = Field(description="seconds by phase that cost nothing: another was charged")
     flags: list[str]
+    hosts: list[str] = Field(
+        default=[],
+        description="of the ranks that told phases, by their lowest ranks, at most 64; of the newest 100 attempts",
+    )
 
 
 class PhaseRow(Shape):
@@ -84,6 +99,7 @@ class PhaseRow(Shape):
     container: bool
     ranks: int
     last_rank: int
+    last_host: str | None = Field(default=None, description="on which host that rank ran, where events say so")
     behind_s: float = Field(description="by how much the last rank kept the others waiting")
     charged_s: float
     hidden_s: float
@@ -143,3 +159,30 @@ class Timeline(Shape):
     phases: list[PhaseRow]
     marks: list[Mark]
     truncated: bool = Field(description="there is more than was answered; the longest are here")
+
+
+class StartRow(Shape):
+    """One start: from hardware to the first batch of the first attempt."""
+
+    job: str
+    t0_us: int
+    gpus: int
+    tts_s: float
+
+
+class UsualStart(Shape):
+    """GET /jobs/{job}/usual: how other jobs of its model started, the newest 100 of the window."""
+
+    job: str
+    model: str | None
+    window: Window
+    starts: int = Field(description="how many others were looked at")
+    tts_p50_s: float | None = Field(description="their time to start, median")
+    stages: dict[str, float] = Field(
+        description="medians by stage, in seconds, until their first batch; a start without a stage counts with 0"
+    )
+    warm: int = Field(description="of the newest 50 others: those that found all compiled code in a cache")
+    cold: int = Field(description="of the newest 50 others: those that did not; where nobody says, a start is neither")
+    caches: dict[str, str] = Field(description="of this job's own start, by stage: warm, cold or mixed")
+    middle: StartRow | None = Field(description="the start in the middle of the others")
+    recent: list[StartRow] = Field(description="the newest others, at most 5")

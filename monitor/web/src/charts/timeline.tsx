@@ -1,6 +1,6 @@
 // A job's time: what each moment was charged to, the phases under it, and what happened. Zooms by drag, keys and buttons.
 import { useId, useMemo, useState } from "preact/hooks";
-import type { AttemptRow, Mark, Timeline as Told } from "../types";
+import type { AttemptRow, Mark, PhaseRow, Seg, Timeline as Told } from "../types";
 import { clock, moment, span } from "../format";
 import { COMPONENTS, EFFECTIVE, named, shortly } from "../terms";
 import { Stage } from "../parts/stage";
@@ -9,6 +9,11 @@ import { Term } from "../parts/term";
 import { Frame, Legend } from "./frame";
 import { byStage, charged, drawable, lanes } from "./lanes";
 import { timeTicks, useWidth } from "./scale";
+
+/** Who was last in a phase, where, and how long the others waited. */
+function lastOf(row: PhaseRow): string {
+  return `rank ${row.last_rank}${row.last_host ? ` (host ${row.last_host})` : ""} was last${row.behind_s > 0 ? `, ${span(row.behind_s)} behind` : ""}`;
+}
 
 interface Props {
   told: Told;
@@ -56,10 +61,14 @@ export function Timeline(props: Props) {
     const by = Math.max(told.t0_us - from, Math.min(told.t1_us - to, Math.round((to - from) * share)));
     if (by) props.onView(from + by, to + by);
   };
+  const waited = (one: Seg) => {
+    const row = rows.find((lane) => lane.phase === one.stage)?.rows.find((row) => row.behind_s > 0 && row.ranks > 1 && row.start_us < one.end_us && row.end_us > one.start_us);
+    return row ? `; ${lastOf(row)}` : "";
+  };
   const describe = (index: number) => {
     const one = told.segments[index];
     if (!one) return null;
-    return `${named(one.stage)}: ${span((one.end_us - one.start_us) / 1e6)} from ${moment(one.start_us, true)} UTC, attempt ${one.attempt}, ${one.gpus} GPUs`;
+    return `${named(one.stage)}: ${span((one.end_us - one.start_us) / 1e6)} from ${moment(one.start_us, true)} UTC, attempt ${one.attempt}, ${one.gpus} GPUs` + waited(one);
   };
   const keys = (event: KeyboardEvent) => {
     const acts: Record<string, () => void> = {
@@ -186,7 +195,7 @@ export function Timeline(props: Props) {
                     const says = `${named(row.phase)}: ${span((row.end_us - row.start_us) / 1e6)} from ${moment(row.start_us, true)} UTC, attempt ${row.attempt}`
                       + (row.open ? ", still open" : "")
                       + (row.background ? ", in the background: nothing waited for it" : row.container ? ", holds other phases" : row.hidden_s > 0 ? `, ${span(row.hidden_s)} of it hidden behind something longer` : "")
-                      + (row.ranks > 1 ? `; ${row.ranks} ranks, rank ${row.last_rank} was last` + (row.behind_s > 0 ? `, ${span(row.behind_s)} behind` : "") : "");
+                      + (row.ranks > 1 ? `; ${row.ranks} ranks told of it, ${lastOf(row)}` : "");
                     return (
                       <g key={place} data-says={says}>
                         {row.container

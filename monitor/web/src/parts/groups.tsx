@@ -46,7 +46,7 @@ export function Groups(props: { kind: string; groups: Group[]; label: string; mo
           name: "before", head: "against before", number: true,
           cell: (row: Group) => (row.before_lost_gpu_h === null ? "–" : signed(row.lost_gpu_h - row.before_lost_gpu_h, amount)),
         }] : []),
-        { name: "bar", head: "made up of", cell: (row) => <Stack parts={row.components} of={largest} text={amount} label={`${row.key ?? "none named"}, lost GPU-hours`} /> },
+        { name: "bar", head: "made up of", wide: true, bare: true, cell: (row) => <Stack parts={row.components} of={largest} text={amount} label={`${row.key ?? "none named"}, lost GPU-hours`} /> },
         {
           name: "worst", head: "mostly to",
           cell: (row) => { const name = worst(row.components); return name ? <span class="nowrap"><span class={`dot bg-${componentOf(name)}`} aria-hidden="true" /> {named(name)}</span> : "–"; },

@@ -17,7 +17,7 @@ export function Components(props: { components: Record<string, number>; label: s
       { name: "component", head: "component", first: true, cell: (row) => <Stage of={row.name} /> },
       { name: "value", head: <Term of="GPU-hours" />, number: true, cell: (row) => amount(row.value) },
       { name: "share", head: "of the loss", number: true, cell: (row) => percent(lost > 0 ? (row.value / lost) * 100 : null) },
-      { name: "bar", head: <span class="sr">share as a bar</span>, cell: (row) => <Bar value={row.value} of={rows[0]!.value} stage={row.name} /> },
+      { name: "bar", wide: true, head: <span class="sr">share as a bar</span>, cell: (row) => <Bar value={row.value} of={rows[0]!.value} stage={row.name} /> },
     ]} />
   );
 }
@@ -31,12 +31,12 @@ export function Stages(props: { stages: StageLoss[]; label: string; most?: numbe
       { name: "stage", head: "stage", first: true, cell: (row) => <Stage of={row.stage} /> },
       { name: "value", head: <Term of="GPU-hours" />, number: true, cell: (row) => amount(row.gpu_h) },
       { name: "share", head: "of the loss", number: true, cell: (row) => percent(all > 0 ? (row.gpu_h / all) * 100 : null) },
-      { name: "bar", head: <span class="sr">share as a bar</span>, cell: (row) => <Bar value={row.gpu_h} of={rows[0]!.gpu_h} stage={componentOf(row.stage)} /> },
+      { name: "bar", wide: true, head: <span class="sr">share as a bar</span>, cell: (row) => <Bar value={row.gpu_h} of={rows[0]!.gpu_h} stage={componentOf(row.stage)} /> },
       ...(props.owners === false ? [] : [{
         name: "owner", head: <Term of="owner" />,
         cell: (row: StageLoss) => (row.owner ? <a href={link(["owners", row.owner.team])}>{row.owner.team}</a> : <span class="hint">nobody named</span>),
       }]),
-      { name: "help", head: "what mostly helps", cell: (row) => <span class="help">{helps(row.stage) ?? ""} <a href={link(["advice"], { team: props.team, stage: row.stage })}>Gains</a></span> },
+      { name: "help", head: "what mostly helps", wide: true, bare: true, cell: (row) => <span class="help">{helps(row.stage) ?? ""} <a href={link(["advice"], { team: props.team, stage: row.stage })}>Gains</a></span> },
     ]} />
   );
 }

@@ -70,8 +70,12 @@ export function Shell(props: { title: string; children: ComponentChildren }) {
           <button type="button" class="quiet" onClick={() => void send("DELETE", address(["login"])).then(() => location.reload())}>Sign out</button>
         ) : null}
       </header>
-      {me.demo ? <p class="banner">Demonstration: a simulated fleet, no real jobs.</p> : null}
-      {news?.stale ? <p class="banner warn" role="status">The figures are old: {news.stale}</p> : null}
+      {me.demo || news?.stale ? (
+        <aside aria-label="About the figures">
+          {me.demo ? <p class="banner">Demonstration: a simulated fleet, no real jobs.</p> : null}
+          {news?.stale ? <p class="banner warn" role="status">The figures are old: {news.stale}</p> : null}
+        </aside>
+      ) : null}
       <main id="main" tabIndex={-1} aria-label={props.title}>{props.children}</main>
       <footer class="foot">
         <span>ettwatch {me.version}</span>

@@ -2,39 +2,54 @@
 import { useEffect, useState } from "preact/hooks";
 import { type Answer, Refused, address, send, useAnswer } from "../api";
 import { useScene } from "../context";
-import { ago, amount, moment, span } from "../format";
+import { adviceHref, figuresOf, jobsHref, metricNamed, spoken } from "../alerts";
+import { ago, moment, span } from "../format";
 import { Severity } from "../parts/alert-lines";
 import { Empty, Shown } from "../parts/answer";
 import { Section } from "../parts/figure";
+import { Filters } from "../parts/filters";
 import { changed, link, set } from "../router";
+import { componentOf, NAMES, named } from "../terms";
 import type { AlertRow, Alerts } from "../types";
+import { runAtOnce } from "./sql";
 
 function matchersOf(alert: AlertRow): string {
   return Object.entries(alert.labels).map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(", ");
 }
 
+/** Of how an alert was made: nothing for readers. */
+const MADE = ["alertname", "sort"];
+
 function Label(props: { name: string; value: string }) {
   const { name, value } = props;
   const href = name === "team" ? link(["teams", value]) : name === "owner" ? link(["owners", value])
     : name === "model" || name === "cluster" ? link(["jobs"], { [name]: value, sort: "-lost" }) : null;
-  return <span class="label">{name}={href ? <a href={href}>{value}</a> : value}</span>;
+  const said = name === "metric" ? metricNamed(value) : componentOf(value) in NAMES ? named(value) : value;
+  return <span class="label">{name === "metric" ? "figure" : name}: {href ? <a href={href}>{said}</a> : said}</span>;
+}
+
+/** The body without a first line that says the title again. */
+function told(alert: AlertRow): string {
+  const [first, ...rest] = alert.body.split("\n");
+  const again = first!.replace(/\.$/, "").trim() === alert.title.replace(/\.$/, "").trim();
+  return (again ? rest.join("\n").trim() : alert.body).split("\n").map(spoken).join("\n");
 }
 
 function One(props: { alert: AlertRow; open: boolean; nowUs: number; onSilence: ((text: string) => void) | null }) {
   const { alert } = props;
+  const figures = figuresOf(alert);
   return (
     <details class={`alert ${alert.status}`} open={props.open} id={props.open ? "asked" : undefined}>
       <summary>
-        <Severity of={alert.severity} /> <strong>{alert.title}</strong>{" "}
+        <Severity of={alert.severity} /> <strong>{spoken(alert.title)}</strong>{" "}
         <span class="hint">{alert.status === "firing" ? `firing for ${span((props.nowUs - alert.starts_us) / 1e6)}, since ${moment(alert.starts_us)}` : `${moment(alert.starts_us)} to ${moment(alert.ends_us)}`}{alert.silenced ? ", silenced" : ""}</span>
       </summary>
-      <p class="plain">{alert.body}</p>
-      <p>{Object.entries(alert.labels).map(([name, value]) => <Label key={name} name={name} value={value} />)}</p>
-      {Object.keys(alert.figures).length ? (
-        <dl class="pairs">{Object.entries(alert.figures).map(([name, value]) => <div key={name}><dt>{name.replaceAll("_", " ")}</dt><dd>{amount(value)}</dd></div>)}</dl>
-      ) : null}
+      <p class="plain">{told(alert)}</p>
+      <p><a href={adviceHref(alert)}>What to do about it</a> · <a href={jobsHref(alert, props.nowUs)}>The jobs {alert.status === "firing" ? "since then" : "of that time"}</a></p>
+      <p>{Object.entries(alert.labels).filter(([name]) => !MADE.includes(name)).map(([name, value]) => <Label key={name} name={name} value={value} />)}</p>
+      {figures.length ? <dl class="pairs">{figures.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl> : null}
       <p class="hint">Last looked at {ago(alert.updated_us, props.nowUs)}. <a href={changed({ key: alert.key })}>Link to this alert</a></p>
-      {alert.sql.map(([title, query]) => <p key={title}><a href={`/sql?q=${encodeURIComponent(query)}`}>{title}</a> <span class="hint">(opens the query)</span></p>)}
+      {alert.sql.map(([title, query]) => <p key={title}><a href={`/sql?q=${encodeURIComponent(query)}`} onClick={() => runAtOnce(query)}>{spoken(title)}</a> <span class="hint">(asks the tables)</span></p>)}
       {props.onSilence && alert.status === "firing" ? <button type="button" onClick={() => props.onSilence?.(matchersOf(alert))}>Silence …</button> : null}
     </details>
   );
@@ -71,20 +86,20 @@ export function AlertsView() {
   const words = (place.query.get("q") ?? "").toLowerCase();
   const severity = place.query.get("severity") ?? "";
   const fits = (one: AlertRow) => (!severity || one.severity === severity)
-    && (!words || `${one.title} ${one.body} ${Object.values(one.labels).join(" ")}`.toLowerCase().includes(words));
+    && (!words || `${one.title} ${spoken(one.title)} ${one.body} ${Object.values(one.labels).join(" ")}`.toLowerCase().includes(words));
   useEffect(() => { if (key && answer.data) document.getElementById("asked")?.scrollIntoView({ block: "center" }); }, [key, answer.data === null]);
   return (
     <>
       <div class="head"><h1>Alerts</h1></div>
       <p class="lead small">An alert fires when a figure of a team, owner, model or cluster got worse than it used to be, by more than chance explains. It says what moved, since when, and what explains most of it.</p>
-      <div class="filters">
+      <Filters set={(words ? 1 : 0) + (severity ? 1 : 0)}>
         <label class="pick wide"><span>Holds</span><input type="search" value={words} onInput={(event) => set({ q: (event.target as HTMLInputElement).value, key: null }, { replace: true })} placeholder="any words" /></label>
         <label class="pick"><span>Severity</span>
           <select value={severity} onChange={(event) => set({ severity: (event.target as HTMLSelectElement).value, key: null })}>
             <option value="">all</option><option>critical</option><option>warning</option><option>info</option>
           </select>
         </label>
-      </div>
+      </Filters>
       <Shown answer={answer} what="alerts">{(data) => {
         const rows = data.alerts.filter(fits);
         const firing = rows.filter((one) => one.status === "firing");

@@ -1,17 +1,17 @@
 // Two jobs, models, teams, clusters, weeks or code versions beside each other.
 import { address, useAnswer } from "../api";
 import { useScene } from "../context";
-import { amount, count, percent, signed, span } from "../format";
-import { Empty, Shown } from "../parts/answer";
+import { amount, count, moment, percent, signed, span } from "../format";
+import { Empty, Loading, Shown } from "../parts/answer";
 import { Section } from "../parts/figure";
 import { JobLink } from "../parts/jobs";
 import { Stage } from "../parts/stage";
 import { Table } from "../parts/table";
 import { Term } from "../parts/term";
-import { RangeBar } from "../range";
+import { RangeBar, usually } from "../range";
 import { link, set } from "../router";
 import { EFFECTIVE, componentOf, named } from "../terms";
-import type { Compare, JobPage, Me, Side } from "../types";
+import type { Compare, JobPage, Me, Side, StartRow, UsualStart } from "../types";
 
 const KINDS: Record<string, string> = { job: "Jobs", model: "Models", team: "Teams", cluster: "Clusters", week: "Weeks", version: "Versions" };
 
@@ -94,7 +94,7 @@ function Beside(props: { data: Compare }) {
             { name: "b", head: b.key, number: true, cell: (row) => percent(row.b_pct) },
             { name: "delta", head: "difference", number: true, cell: (row) => `${signed(row.delta_pct, (size) => size.toFixed(1))} points` },
             {
-              name: "bar", head: <span class="sr">as a bar</span>,
+              name: "bar", wide: true, head: <span class="sr">as a bar</span>,
               cell: (row) => (
                 <span class="both" aria-hidden="true">
                   <span class={row.delta_pct < 0 ? `bg-${componentOf(row.stage)} left` : "left"} style={{ width: `${row.delta_pct < 0 ? (-row.delta_pct / most) * 50 : 0}%` }} />
@@ -111,6 +111,23 @@ function Beside(props: { data: Compare }) {
   );
 }
 
+/** Jobs of the same model, to compare one with: that whose start is the median, and the newest. */
+function Partners(props: { usual: UsualStart }) {
+  const { job, model, middle, recent, starts } = props.usual;
+  if (!middle) return <p class="hint">{model ? `No other job of ${model} started in this time.` : "The job names no model, so none can be offered."} Type any name above.</p>;
+  const one = (row: StartRow, why: string) => (
+    <li key={row.job}><a class="job" href={link(["compare"], { kind: "job", a: job, b: row.job })}>{row.job}</a> <span class="hint">{why}: {span(row.tts_s)} to start, {count(row.gpus)} GPUs, began {moment(row.t0_us)}</span></li>
+  );
+  return (
+    <Section id="partners" title={`Likely ones: other jobs of ${model ?? "its model"}`}>
+      <ul class="lines">
+        {one(middle, `the median start of this model, of ${count(starts)}`)}
+        {recent.filter((row) => row.job !== middle.job).map((row) => one(row, "recent"))}
+      </ul>
+    </Section>
+  );
+}
+
 export function CompareView() {
   const { me, place, range } = useScene();
   const kind = place.query.get("kind") && place.query.get("kind")! in KINDS ? place.query.get("kind")! : "model";
@@ -123,6 +140,7 @@ export function CompareView() {
   const answer = useAnswer<Compare>(url);
   // Suggestions of jobs: the ones that lost most in the time looked at.
   const some = useAnswer<JobPage>(kind === "job" ? address(["jobs"], { from: range.from, to: range.to, sort: "-lost", page: 1, size: 50 }) : null);
+  const usual = useAnswer<UsualStart>(kind === "job" && a && !b ? address(["jobs", a, "usual"], usually(range)) : null);
   const names = kind === "model" ? me.models : kind === "team" ? me.teams : kind === "cluster" ? me.clusters : kind === "week" ? weeks(me) : (some.data?.jobs.map((one) => one.job) ?? []);
   const enter = (event: SubmitEvent) => {
     event.preventDefault();
@@ -150,6 +168,8 @@ export function CompareView() {
         {a && b ? <a class="reset" href={link(["compare"], { kind, a: b, b: a, label: kind === "version" ? label : null })}>Swap</a> : null}
       </form>
       {url ? <Shown answer={answer} what="the comparison">{(data) => <Beside data={data} />}</Shown>
+        : usual.data ? <Partners usual={usual.data} />
+        : usual.loading ? <Loading what="likely ones" />
         : <Empty title="Choose two to compare."><p>{kind === "week" ? "Weeks begin on Monday (UTC)." : kind === "version" ? "Versions are values of a label of jobs, such as the version of the code." : "Start to type, and pick from the names."} The address of a comparison can be shared.</p></Empty>}
     </>
   );

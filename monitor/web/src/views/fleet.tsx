@@ -26,7 +26,7 @@ function Sentence(props: { fleet: Fleet; phrase: string }) {
     <p class="lead">
       {props.phrase} the fleet lost <strong>{amount(total.lost_gpu_h)}</strong> of {amount(total.total_gpu_h)} GPU-hours ({percent(total.ett_pct === null ? null : 100 - total.ett_pct)}).
       {first ? <> {by === "owner" ? "The owner whose stages cost most" : `The ${by} that lost most`} is <a href={by === "team" || by === "owner" ? link([`${by}s`, first.key!]) : link(["jobs"], { [by]: first.key!, sort: "-lost" })}><strong>{first.key}</strong></a>: {amount(first.lost_gpu_h)} GPU-hours{component ? <>, {largest(first.components[component] ?? 0, first.lost_gpu_h)}, to {named(component).toLowerCase()}</> : null}.</> : null}
-      {stage ? <> The stage that costs most is <strong>{named(stage.stage)}</strong>{stage.owner ? <>, owned by <a href={link(["owners", stage.owner.team])}>{stage.owner.team}</a></> : null}. <a href={link(["advice"])}>What to do about it</a></> : null}
+      {stage ? <> The stage that costs most is <strong>{named(stage.stage)}</strong>{stage.owner ? <>, owned by <a href={link(["owners", stage.owner.team])}>{stage.owner.team}</a></> : null}. <a href={link(["advice"], { stage: stage.stage })}>What to do about it</a></> : null}
     </p>
   );
 }

@@ -1,20 +1,23 @@
 // One job: what it did with its time, attempt by attempt, and the numbers beside.
 import { useMemo } from "preact/hooks";
+import type { Whose } from "../alerts";
 import { address, useAnswer } from "../api";
 import { Stack } from "../charts/stack";
 import { Timeline as Drawn } from "../charts/timeline";
 import { useScene } from "../context";
 import { amount, count, moment, percent, span } from "../format";
 import { Empty, Failed, Loading, Shown } from "../parts/answer";
+import { Fitting } from "../parts/alert-lines";
 import { Facts, Figure, Section } from "../parts/figure";
 import { Status } from "../parts/jobs";
 import { Stage } from "../parts/stage";
 import { Table } from "../parts/table";
 import { Term } from "../parts/term";
+import { usually } from "../range";
 import { link, set } from "../router";
 import { COMPONENTS, EFFECTIVE, LIVE, componentOf } from "../terms";
-import type { AttemptRow, JobDetail, Timeline } from "../types";
-import { Start } from "./job-start";
+import type { AttemptRow, JobDetail, Timeline, UsualStart } from "../types";
+import { Late, Start, lateIn } from "./job-start";
 
 const FLAGS: Record<string, string> = {
   inferred_end: "The end of an attempt was not told; it was taken from the last event.",
@@ -43,7 +46,26 @@ function hidden(job: JobDetail, told: Timeline | null): [string, number][] {
   return Object.entries(job.hidden_s).filter(([phase]) => !holds.has(phase)).sort((a, b) => b[1] - a[1]);
 }
 
-function Attempts(props: { rows: AttemptRow[] }) {
+/** Where an attempt ran, and whom it waited for before its first batch. */
+function Hosts(props: { of: AttemptRow; told: Timeline | null }) {
+  const { of, told } = props;
+  const late = told ? lateIn(told, of.attempt, of.first_batch_us ?? of.end_us, ((of.first_batch_us ?? of.end_us) - of.start_us) / 1e6) : null;
+  if (!of.hosts.length && !late) return <>–</>;
+  return (
+    <span title={of.hosts.join(", ")}>
+      {of.hosts[0]}{of.hosts.length > 1 ? ` and ${of.hosts.length - 1} more` : ""}
+      {late ? <span class="hint"> {of.hosts.length ? "· " : ""}waited {span(late.seconds)} for <Late of={late} /></span> : null}
+    </span>
+  );
+}
+
+/** Whose alerts concern a job: its own team, model and cluster, and the owners of the stages that cost it most. */
+function whoseOf(job: JobDetail): Whose {
+  const costly = Object.entries(job.stages).filter(([stage]) => componentOf(stage) !== EFFECTIVE).sort((a, b) => b[1] - a[1]).slice(0, 5);
+  return { teams: [job.row.team], models: [job.row.model], clusters: [job.row.cluster], owners: costly.map(([stage]) => job.owners[stage]?.team ?? "") };
+}
+
+function Attempts(props: { rows: AttemptRow[]; told: Timeline | null }) {
   const most = Math.max(...props.rows.map((row) => row.duration_s), 0);
   return (
     <Table label="Attempts" rows={props.rows} keyOf={(row) => row.attempt} columns={[
@@ -54,9 +76,10 @@ function Attempts(props: { rows: AttemptRow[] }) {
       { name: "tts", head: "to first batch", number: true, cell: (row) => span(row.tts_s ?? row.ttr_s) },
       { name: "eff", head: "effective", number: true, cell: (row) => span(row.effective_s) },
       { name: "unsaved", head: <Term of="unsaved work" />, number: true, cell: (row) => span(row.unsaved_s) },
-      { name: "bar", head: "made up of", cell: (row) => <Stack parts={{ ...row.components, [EFFECTIVE]: row.effective_s }} of={most} text={span} effective label={`Attempt ${row.attempt}`} /> },
+      { name: "bar", head: "made up of", wide: true, bare: true, cell: (row) => <Stack parts={{ ...row.components, [EFFECTIVE]: row.effective_s }} of={most} text={span} effective label={`Attempt ${row.attempt}`} /> },
+      { name: "hosts", head: "hosts", wide: true, cell: (row) => <Hosts of={row} told={props.told} /> },
       { name: "end", head: "ended", cell: (row) => <Ended of={row} /> },
-      { name: "message", head: "message", cell: (row) => (row.message ? <code class="message" title={row.message}>{row.message}</code> : "–") },
+      { name: "message", head: "message", wide: true, cell: (row) => (row.message ? <code class="message" title={row.message}>{row.message}</code> : "–") },
     ]} />
   );
 }
@@ -70,21 +93,22 @@ function Numbers(props: { job: JobDetail }) {
       .sort((a, b) => b[1] - a[1]).map(([name, seconds]) => ({ name, depth: 1, seconds })),
   ]);
   return (
-    <Table label="Seconds by component and stage" rows={lines} keyOf={(row) => row.name} columns={[
+    <Table label="Seconds by component and stage" plain rows={lines} keyOf={(row) => row.name} columns={[
       { name: "stage", head: "charged to", first: true, cell: (row) => <span class={row.depth ? "indent" : "whole"}><Stage of={row.name} short={row.depth > 0} /></span> },
       { name: "time", head: "time", number: true, cell: (row) => span(row.seconds) },
-      { name: "share", head: <>of <Term of="wall time" /></>, number: true, cell: (row) => percent(job.row.e2e_s > 0 ? (row.seconds / job.row.e2e_s) * 100 : null) },
-      { name: "gpu", head: <Term of="GPU-hours" />, number: true, cell: (row) => amount(row.depth ? job.stages_gpu_h[row.name] : Object.entries(job.stages_gpu_h).reduce((sum, [stage, value]) => sum + (componentOf(stage) === row.name ? value : 0), 0)) },
+      { name: "share", lesser: true, head: <>of <Term of="wall time" /></>, number: true, cell: (row) => percent(job.row.e2e_s > 0 ? (row.seconds / job.row.e2e_s) * 100 : null) },
+      { name: "gpu", lesser: true, head: <Term of="GPU-hours" />, number: true, cell: (row) => amount(row.depth ? job.stages_gpu_h[row.name] : Object.entries(job.stages_gpu_h).reduce((sum, [stage, value]) => sum + (componentOf(stage) === row.name ? value : 0), 0)) },
       { name: "owner", head: <Term of="owner" />, cell: (row) => { const owner = job.owners[row.name]; return owner && row.seconds > 0 && row.name !== EFFECTIVE ? <a href={link(["owners", owner.team])}>{owner.team}</a> : ""; } },
     ]} />
   );
 }
 
 export function JobView(props: { job: string }) {
-  const { place } = useScene();
+  const { place, range } = useScene();
   const { job } = props;
   const detail = useAnswer<JobDetail>(address(["jobs", job]), { live: true });
   const whole = useAnswer<Timeline>(address(["jobs", job, "timeline"]), { live: true });
+  const usual = useAnswer<UsualStart>(address(["jobs", job, "usual"], usually(range)));
   const zf = Number(place.query.get("zf")) || null;
   const zt = Number(place.query.get("zt")) || null;
   const zoomed = zf !== null && zt !== null && zt > zf;
@@ -117,8 +141,9 @@ export function JobView(props: { job: string }) {
               {Object.entries(data.labels).map(([name, value]) => <span key={name} class="label">{name}={value}</span>)}
             </p>
             <p class="crumbs">
-              <a href={link(["compare"], { kind: "job", a: job })}>Compare with another job</a> · <a href={link(["advice"], { team: row.team })}>What to do about it</a> · <a href={`/api/v1/export/jobs/${encodeURIComponent(job)}/trace.json`} download>Trace for Perfetto or Chrome</a>
+              <a href={link(["compare"], { kind: "job", a: job })}>Compare with another job</a> · <a href={link(["advice"], { job })}>What to do about it</a> · <a href={`/api/v1/export/jobs/${encodeURIComponent(job)}/trace.json`} download>Trace for Perfetto or Chrome</a>
             </p>
+            <Fitting whose={whoseOf(data)} of="jobs like this one" />
             <Facts>
               <Figure name={<Term of="ETT %" />} value={percent(row.ett_pct)} sub={`${span(data.effective_s)} of ${span(row.e2e_s)}`} href="#numbers" explains="Where the rest went" />
               <Figure name={<Term of="lost GPU-hours" />} value={amount(row.lost_gpu_h)} sub={row.worst_stage ? <>the largest part to <Stage of={row.worst_stage} /></> : null} href="#numbers" explains="By stage" />
@@ -133,7 +158,7 @@ export function JobView(props: { job: string }) {
               ) : <Empty title="Nothing was charged yet."><p>The job was submitted, and no time has passed since.</p></Empty>)
                 : whole.error ? <Failed text={whole.error.message} again={whole.again} /> : <Loading what="the timeline" />}
             </Section>
-            {told && whole.data ? <Start job={data} told={whole.data} /> : null}
+            {told && whole.data ? <Start job={data} told={whole.data} usual={usual.data} /> : null}
             <div class="columns even tables">
               <Section id="numbers" title="Where its time went"><Numbers job={data} /></Section>
               <div>
@@ -142,6 +167,7 @@ export function JobView(props: { job: string }) {
                     <Table label="Stragglers" rows={data.stragglers} keyOf={(one, at) => `${one.phase} ${at}`} columns={[
                       { name: "phase", head: "phase", first: true, cell: (one) => <Stage of={one.phase} /> },
                       { name: "rank", head: <Term of="rank">last rank</Term>, number: true, cell: (one) => <span title={`${one.ranks} ranks told of this phase`}>{one.last_rank}</span> },
+                      { name: "host", head: "its host", cell: (one) => one.last_host ?? "–" },
                       { name: "behind", head: "behind", number: true, cell: (one) => span(one.behind_s) },
                       { name: "attempt", head: "attempt", number: true, cell: (one) => one.attempt },
                       { name: "see", head: <span class="sr">see</span>, cell: (one) => <button type="button" class="linkish" onClick={() => { set({ zf: one.start_us, zt: one.end_us }); document.getElementById("timeline")?.scrollIntoView(); }}>Show</button> },
@@ -159,7 +185,7 @@ export function JobView(props: { job: string }) {
               </div>
             </div>
             <Section id="attempts" title="Attempts">
-              {data.attempts.length ? <Attempts rows={data.attempts} /> : <Empty title="No attempt yet: the job waits for hardware." />}
+              {data.attempts.length ? <Attempts rows={data.attempts} told={whole.data} /> : <Empty title="No attempt yet: the job waits for hardware." />}
             </Section>
             {data.flags.length ? (
               <Section id="flags" title="Oddities in its events"><ul>{data.flags.map((flag) => <li key={flag}><code>{flag}</code>: {FLAGS[flag] ?? "see the rules"}</li>)}</ul></Section>

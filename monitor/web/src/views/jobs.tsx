@@ -4,6 +4,7 @@ import { address, useAnswer } from "../api";
 import { useScene } from "../context";
 import { count } from "../format";
 import { Empty, Shown } from "../parts/answer";
+import { Filters } from "../parts/filters";
 import { Jobs } from "../parts/jobs";
 import { Pick } from "../parts/pick";
 import { RangeBar } from "../range";
@@ -43,7 +44,7 @@ export function JobsView() {
         <h1>Jobs</h1>
         <RangeBar range={range} />
       </div>
-      <div class="filters" role="search">
+      <Filters set={["q", "team", "model", "cluster", "status"].filter((name) => query(name)).length}>
         <label class="pick"><span>Name holds</span><input ref={search} type="search" defaultValue={asked} onInput={typed} placeholder="any" spellcheck={false} /></label>
         <Pick label="Team" value={query("team") ?? ""} names={me.teams} onPick={filter("team")} />
         <Pick label="Model" value={query("model") ?? ""} names={me.models} onPick={filter("model")} />
@@ -56,7 +57,7 @@ export function JobsView() {
           </select>
         </label>
         <a class="reset" href="/jobs">Clear filters</a>
-      </div>
+      </Filters>
       <Shown answer={answer} what="jobs">{(data) => {
         const last = Math.max(1, Math.ceil(data.total / data.size));
         return data.jobs.length ? (

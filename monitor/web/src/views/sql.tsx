@@ -17,6 +17,13 @@ const EXAMPLES: [string, string][] = [
   ["Jobs that started slowest", "SELECT job, team, round(tts_s) AS tts_s, gpus\nFROM jobs\nWHERE tts_s IS NOT NULL\nORDER BY tts_s DESC\nLIMIT 20"],
 ];
 
+let wanted: string | null = null;
+
+/** A link of this page says that its query shall be run where it leads. Only a click can: an address alone never runs one. */
+export function runAtOnce(query: string): void {
+  wanted = query;
+}
+
 function cell(value: unknown): string {
   return value === null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
 }
@@ -40,8 +47,8 @@ export function SqlView() {
   const number = useRef(0);
   // A link or the back button brings another query; it is not run before somebody looked at it.
   useEffect(() => { if (asked) setText(asked); }, [asked]);
-  const run = () => {
-    const query = text.trim();
+  const run = (told = text) => {
+    const query = told.trim();
     if (!query || state.running) return;
     if (query !== asked) set({ q: query });
     const mine = ++number.current;
@@ -51,6 +58,11 @@ export function SqlView() {
       (problem: unknown) => { if (mine === number.current) setState({ running: false, answer: null, problem: problem instanceof Refused ? problem.message : "The answer could not be read." }); },
     );
   };
+  useEffect(() => {
+    const clicked = wanted !== null && wanted === asked;
+    wanted = null;
+    if (clicked && me.can_sql) run(asked);
+  }, [asked]);
   if (!me.can_sql) return <><div class="head"><h1>SQL</h1></div><Empty title="You may not ask in SQL here."><p>Whoever runs this monitor can allow it.</p></Empty></>;
   const { answer } = state;
   const wide = answer ? answer.columns.map((one) => /^(Nullable\()?(U?Int|Float|Decimal)/.test(one.type)) : [];
@@ -71,7 +83,7 @@ export function SqlView() {
           onInput={(event) => setText((event.target as HTMLTextAreaElement).value)}
           onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); run(); } }} />
         <div class="frame-tools">
-          <button type="button" class="primary" onClick={run} disabled={state.running}>Run</button>
+          <button type="button" class="primary" onClick={() => run()} disabled={state.running}>Run</button>
           <span class="hint" id="sql-keys">Ctrl and Enter runs it.</span>
         </div>
       </Section>
@@ -80,7 +92,7 @@ export function SqlView() {
           <>
             <p class="note" role="status">{count(answer.rows.length)} {answer.rows.length === 1 ? "row" : "rows"} in {span(answer.elapsed_s)}.{answer.truncated ? " There are more: these are as many as are answered." : ""}</p>
             {answer.rows.length ? (
-              <Table label="Answer" rows={answer.rows} keyOf={(_, at) => at} columns={answer.columns.map((one, at) => ({
+              <Table label="Answer" plain rows={answer.rows} keyOf={(_, at) => at} columns={answer.columns.map((one, at) => ({
                 name: `${at}`, head: <span title={one.type}>{one.name}</span>, number: wide[at],
                 cell: (row: unknown[]) => (one.name === "job" && typeof row[at] === "string" ? <a href={`/jobs/${encodeURIComponent(row[at])}`}>{row[at]}</a> : row[at] === null ? <span class="hint">NULL</span> : cell(row[at])),
               }))} />

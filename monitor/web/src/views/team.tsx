@@ -3,6 +3,7 @@ import { address, useAnswer } from "../api";
 import { useScene } from "../context";
 import { amount, largest, percent } from "../format";
 import { Empty, Shown } from "../parts/answer";
+import { Fitting } from "../parts/alert-lines";
 import { Section } from "../parts/figure";
 import { Figures } from "../parts/figures";
 import { Groups } from "../parts/groups";
@@ -34,6 +35,10 @@ export function TeamView(props: { team: string }) {
             {range.phrase} {team === "-" ? name : `the jobs of ${team}`} lost <strong>{amount(data.total.lost_gpu_h)}</strong> of {amount(data.total.total_gpu_h)} GPU-hours ({percent(data.total.ett_pct === null ? null : 100 - data.total.ett_pct)})
             {data.stages[0] ? <>, {largest(data.stages[0].gpu_h, data.total.lost_gpu_h)}, to <strong>{named(data.stages[0].stage)}</strong>: {amount(data.stages[0].gpu_h)} GPU-hours</> : null}.
           </p>
+          <Fitting of={team === "-" ? "these jobs" : team} whose={{
+            teams: [team], models: data.models.map((one) => one.key), clusters: data.clusters.map((one) => one.key),
+            owners: data.stages.slice(0, 5).map((one) => one.owner?.team ?? ""),
+          }} />
           <Figures now={data.total} before={data.before} filter={{ team }} />
           <Section id="lost" title="Where the lost GPU-hours went">
             <div class="columns lean">

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { AdviceFigures, Change as Told, WhatIf, WhatIfAnswer } from "../advice";
 import { Refused, address, send } from "../api";
 import { useScene } from "../context";
-import { amount, count, percent, signed, span } from "../format";
+import { amount, capital, count, percent, signed, span } from "../format";
 import { Failed, Loading } from "../parts/answer";
 import { Section } from "../parts/figure";
 import { Table } from "../parts/table";
@@ -30,15 +30,87 @@ const ROWS: [string, string, (of: AdviceFigures) => number | null, (value: numbe
   ["GPU-hours held", "held", (of) => of.held_gpu_h, amount],
 ];
 
-function said(change: Told): string {
-  if (typeof change === "string") return change;
-  return Object.entries(change).filter(([, value]) => value !== null).map(([name, value]) => `${name.replaceAll("_", " ")} ${String(value)}`).join(", ");
+/** What follows from other things has no number of its own. */
+const DERIVED = ["effective_training", "wasted_training", "wasted_training.rework", "wasted_training.no_progress", "wasted_training.hang"];
+const STAGES = Object.keys(MEANS).filter((name) => !DERIVED.includes(name));
+
+interface Form {
+  kind: string;
+  stage: string;
+  number: number | null;
+  remedy: string;
 }
 
-export function Change() {
+/** The number that a remedy turns, and to what. The others are all or nothing. */
+const TURNED: Record<string, Partial<Form>> = {
+  compile_cache: { kind: "stage", stage: "pt2_compilation", number: 12.5 },
+  compile_cache_per_job: { kind: "stage", stage: "pt2_compilation", number: 50 },
+  dynamic_shapes: { kind: "stage", stage: "pt2_compilation.recompile", number: 10 },
+  autotune_budget: { kind: "stage", stage: "pt2_compilation.autotune", number: 25 },
+  publish_off_gpus: { kind: "stage", stage: "shutdown.model_publish", number: 0 },
+  overlap_startup: { kind: "stage", stage: "trainer_init", number: 50 },
+  keep_hosts: { kind: "stage", stage: "scheduling", number: 20 },
+  async_saves: { kind: "blocking", number: 20 },
+  save_interval: { kind: "interval" },
+  fast_detection: { kind: "detection", number: 60 },
+};
+
+function ofStage(stage: string): Partial<Form> {
+  if (stage === "wasted_training.rework") return { kind: "interval" };
+  if (stage === "wasted_training.checkpoint_save") return { kind: "blocking" };
+  if (stage === "wasted_training.hang" || stage === "wasted_training.no_progress") return { kind: "detection" };
+  return DERIVED.includes(stage) ? {} : { kind: "stage", stage };
+}
+
+/** What the form begins with: the question that is asked, else the stage that it came from. */
+export function begun(body: WhatIf | null, stage: string | null): Form {
+  const form = { kind: "stage", stage: "pt2_compilation", number: null, remedy: "" };
+  const change = body?.changes[0];
+  if (change === undefined) return { ...form, ...(stage ? ofStage(stage) : {}) };
+  if (typeof change === "string") return form;
+  const number = (name: string, by: number) => (typeof change[name] === "number" ? (change[name] as number) * by : null);
+  if (typeof change.remedy === "string") {
+    const turned = TURNED[change.remedy] ?? { kind: "remedy" };
+    return { ...form, ...turned, remedy: change.remedy };
+  }
+  if (typeof change.stage === "string") return { ...form, stage: change.stage, number: number("factor", 100) };
+  if (change.save_interval_s === "best") return { ...form, kind: "best" };
+  if ("save_interval_s" in change) return { ...form, kind: "interval", number: number("save_interval_s", 1 / 60) };
+  if ("save_blocking" in change) return { ...form, kind: "blocking", number: number("save_blocking", 100) };
+  return "detection_s" in change ? { ...form, kind: "detection", number: number("detection_s", 1) } : form;
+}
+
+/** For which team a question is asked: of all, or of its one change. */
+export function teamOf(body: WhatIf | null): string | null {
+  if (!body) return null;
+  const change = body.changes[0];
+  return body.team ?? (change && typeof change !== "string" && typeof change.team === "string" ? change.team : null);
+}
+
+function said(change: Told, titles: Record<string, string>): string {
+  if (typeof change === "string") return change;
+  const value = (name: string) => Number(change[name]);
+  const words = typeof change.remedy === "string" ? (titles[change.remedy] ?? change.remedy.replaceAll("_", " "))
+    : typeof change.stage === "string" ? `${named(change.stage)} at ${percent(value("factor") * 100, 0)} of its length`
+    : change.save_interval_s === "best" ? "checkpoints at the best interval"
+    : "save_interval_s" in change ? `checkpoints every ${span(value("save_interval_s"))}`
+    : "save_blocking" in change ? (value("save_blocking") ? `saves block ${percent(value("save_blocking") * 100, 0)} as long` : "saves block nothing")
+    : "detection_s" in change ? `hangs are noticed after ${span(value("detection_s"))}` : "a change";
+  const whose = ["team", "model", "cluster"].filter((name) => change[name]).map((name) => `${name} ${String(change[name])}`).join(", ");
+  return whose ? `${words} (${whose})` : words;
+}
+
+/** `titles` are those of the remedies that the advice tells of, by name. */
+export function Change(props: { titles: Record<string, string> }) {
   const { me, place, range } = useScene();
   const body = asked(place.query.get("if"));
-  const [kind, setKind] = useState("stage");
+  const form = begun(body, place.query.get("stage"));
+  const team = body ? teamOf(body) : place.query.get("team");
+  const [kind, setKind] = useState(form.kind);
+  const stages = STAGES.includes(form.stage) ? STAGES : [form.stage, ...STAGES];
+  // Of another kind than the form began with, the usual number.
+  const best = /every (\d+) min/.exec(props.titles.save_interval ?? "")?.[1];
+  const first = (of: string, usual: number) => String(form.kind === of && form.number !== null ? Number(form.number.toFixed(2)) : usual);
   const [state, setState] = useState<{ running: boolean; answer: WhatIfAnswer | null; problem: string | null }>({ running: false, answer: null, problem: null });
   const question = place.query.get("if");
   useEffect(() => {
@@ -54,18 +126,20 @@ export function Change() {
 
   const enter = (event: SubmitEvent) => {
     event.preventDefault();
-    const form = new FormData(event.target as HTMLFormElement);
-    const number = Number(form.get("number"));
-    const change = kind === "stage" ? { stage: String(form.get("stage")), factor: number / 100 }
+    const told = new FormData(event.target as HTMLFormElement);
+    const number = Number(told.get("number"));
+    const change = kind === "stage" ? { stage: String(told.get("stage")), factor: number / 100 }
       : kind === "interval" ? { save_interval_s: number * 60 }
       : kind === "best" ? { save_interval_s: "best" }
-      : kind === "async" ? { save_blocking: 0 }
+      : kind === "blocking" ? { save_blocking: number / 100 }
+      : kind === "remedy" ? { remedy: String(told.get("remedy")) }
       : { detection_s: number };
-    const team = String(form.get("team") ?? "").trim();
-    const more = form.get("more") === "on" && body ? body.changes : [];
-    set({ if: JSON.stringify({ changes: [...more, change], ...(team ? { team } : {}) }) });
+    const whose = String(told.get("team") ?? "").trim();
+    const more = told.get("more") === "on" && body ? body.changes : [];
+    set({ if: JSON.stringify({ changes: [...more, change], ...(whose && whose !== "-" ? { team: whose } : {}) }) });
   };
   const { answer } = state;
+  const remedies = [...new Set([...Object.keys(props.titles), ...(form.remedy ? [form.remedy] : [])])];
   return (
     <Section id="what-if" title="What if …" note="Change a number: the fleet's jobs are replayed with it, and all figures follow. The address can be shared.">
       <form class="filters" onSubmit={enter}>
@@ -74,20 +148,23 @@ export function Change() {
             <option value="stage">the length of a stage</option>
             <option value="interval">how often checkpoints are saved</option>
             <option value="best">checkpoints at the best interval</option>
-            <option value="async">saves that block nothing</option>
+            <option value="blocking">how long saves block</option>
             <option value="detection">how soon hangs are noticed</option>
+            {remedies.length ? <option value="remedy">a remedy as it is advised</option> : null}
           </select>
         </label>
         {kind === "stage" ? (
           <>
             <label class="pick wide"><span>Stage</span>
-              <select name="stage">{Object.keys(MEANS).filter((name) => name !== "effective_training").map((name) => <option key={name} value={name} selected={name === "pt2_compilation"}>{named(name)}</option>)}</select>
+              <select name="stage">{stages.map((name) => <option key={name} value={name} selected={name === form.stage}>{named(name)}</option>)}</select>
             </label>
-            <label class="pick"><span>to % of what it is</span><input key="stage" name="number" type="number" min="0" max="1000" step="any" defaultValue="50" required /></label>
+            <label class="pick"><span>to % of what it is</span><input key="stage" name="number" type="number" min="0" max="1000" step="any" defaultValue={first("stage", 50)} required /></label>
           </>
-        ) : kind === "interval" ? <label class="pick"><span>every … minutes</span><input key="interval" name="number" type="number" min="0.1" max="100000" step="any" defaultValue="15" required /></label>
-          : kind === "detection" ? <label class="pick"><span>after … seconds</span><input key="detection" name="number" type="number" min="1" max="1000000" step="any" defaultValue="60" required /></label> : null}
-        <label class="pick"><span>For team</span><input name="team" list="what-if-teams" defaultValue={body?.team ?? ""} placeholder="all" autoComplete="off" /></label>
+        ) : kind === "interval" ? <label class="pick"><span>every … minutes</span><input key="interval" name="number" type="number" min="0.1" max="100000" step="any" defaultValue={first("interval", Number(best ?? 15))} required /></label>
+          : kind === "detection" ? <label class="pick"><span>after … seconds</span><input key="detection" name="number" type="number" min="1" max="1000000" step="any" defaultValue={first("detection", 60)} required /></label>
+          : kind === "blocking" ? <label class="pick"><span>to % of what it is</span><input key="blocking" name="number" type="number" min="0" max="100" step="any" defaultValue={first("blocking", 20)} required /></label>
+          : kind === "remedy" ? <label class="pick wide"><span>Remedy</span><select name="remedy">{remedies.map((name) => <option key={name} value={name} selected={name === form.remedy}>{capital(props.titles[name] ?? name.replaceAll("_", " "))}</option>)}</select></label> : null}
+        <label class="pick"><span>For team</span><input name="team" list="what-if-teams" defaultValue={team ?? ""} placeholder="all" autoComplete="off" /></label>
         <datalist id="what-if-teams">{me.teams.map((name) => <option key={name} value={name} />)}</datalist>
         {body ? <label class="check"><input type="checkbox" name="more" /> on top of the changes below</label> : null}
         <button type="submit" class="primary">Replay</button>
@@ -95,8 +172,8 @@ export function Change() {
       </form>
       {body ? (
         <div>
-          <p>Asked: {(answer?.changes ?? body.changes.map(said)).join("; ")}{body.team ? `, for team ${body.team}` : ""}.</p>
-          {state.running ? <Loading what="; jobs are being replayed, which takes some seconds" /> : state.problem ? <Failed text={state.problem} /> : answer ? (
+          <p>Asked: {body.changes.map((one) => said(one, props.titles)).join("; ")}{body.team ? `, for team ${body.team}` : ""}.</p>
+          {state.running ? <Loading what="the answer: jobs are being replayed, which takes some seconds" /> : state.problem ? <Failed text={state.problem} /> : answer ? (
             <>
               <p class="lead small"><strong>{signed(answer.saved_gpu_h_week, amount)}</strong> GPU-hours a week would come back, {amount(answer.saved_held_gpu_h_week)} of them <Term of="held" />.</p>
               <Table label="Before and after" rows={ROWS} keyOf={(row) => row[0]} columns={[

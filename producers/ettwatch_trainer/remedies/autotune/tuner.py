@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from ettwatch_trainer.remedies import telling
 from ettwatch_trainer.remedies.autotune.budget import Budget
 from ettwatch_trainer.remedies.autotune.memory import Memory, Speed
 from ettwatch_trainer.remedies.autotune.search import Autotune
+
+log = logging.getLogger(__name__)
 
 Step = Callable[[], Any]
 Build = Callable[[dict[str, Any] | None], Step]
@@ -63,7 +66,7 @@ class _Tuner:
             self.memory.forget(f"with the remembered kernels a step takes {seconds:.3g} s, not {speed.tuned_s:.3g} s")
             return None
         if search.searched:
-            self.memory.save()
+            self._keep()
         speed = Speed(seconds, speed.plain_s)
         return Tuned(step, True, "remembered", search.searched, search.reused, search.pruned, speed)
 
@@ -77,7 +80,7 @@ class _Tuner:
         off = distance(expected, result)
         speed = self.memory.speed = Speed(tuned_s, plain_s, off <= TOLERANCE)
         counts = (search.searched, search.reused, search.pruned)
-        self.memory.save()
+        self._keep()
         if not speed.same:
             reason = f"the tuned kernels compute something else: {off:.2g} of the largest number, not {TOLERANCE}"
         elif not speed.pays:
@@ -85,6 +88,12 @@ class _Tuner:
         else:
             return Tuned(step, True, f"searched: {reason or 'nothing was remembered'}", *counts, speed)
         return Tuned(plain, False, reason, *counts, speed)
+
+    def _keep(self) -> None:
+        try:
+            self.memory.save()
+        except OSError as error:  # a full disk costs the memory, not what was found
+            log.warning("the choices of kernels were not kept: %s", error)
 
     def _tuned(self) -> tuple[Step, Autotune]:
         with Autotune(self.memory, self.budget, freeze=self.freeze) as search:
@@ -124,7 +133,7 @@ def tune(
     The first time, the step is built without a search as well. The tuned one is taken only if its median over
     `steps` runs is not longer and its result is the same within 1e-5 of the largest number in it. Later, the
     remembered kernels must be about as fast as they were; else the memory is dropped and the search done again.
-    Raises what `build`, the step, or writing the memory raises.
+    Raises what `build` or the step raises. A memory that cannot be written is a warning.
     """
     began = perf_counter()
     tuner = _Tuner(build, memory, budget or Budget(), freeze, max(steps, 1))

@@ -101,6 +101,8 @@ class Checkpointer:
         self._flight: threading.Thread | None = None
         self._flown: _Save | None = None
         self._taken: Found | None = None
+        self._checked: frozenset[Path] = frozenset()  # files that were found whole ahead of `load`
+        self.durable_after_s = 0.0  # of the save that became durable last; 0 before there was one
         self._agreed = True  # whether all ranks go on from the same one
         hush()
 
@@ -140,6 +142,17 @@ class Checkpointer:
     def newest(self) -> Found | None:
         """The newest durable checkpoint whose files are all there. Asks no other rank."""
         return self._shelf.newest()
+
+    def read_ahead(self) -> Found | None:
+        """Read this rank's share of the newest durable checkpoint and check it; `load` then need not, and is short.
+
+        It needs no model and asks no other rank: it may run beside the set-up of both. What is damaged `load` tells.
+        """
+        with self._phase("trainer_init.checkpoint_load"):
+            found = self._shelf.newest()
+            if found is not None:
+                self._checked = loader.sound(found.path, self._ranks.rank, self._ranks.world, self._pace)
+        return found
 
     def load(self, state: MutableMapping[str, Any]) -> Found | None:
         """Go on from the newest durable checkpoint; None if there never was one.
@@ -212,7 +225,8 @@ class Checkpointer:
             return
         if save.told is not None and self._ranks.rank == 0:
             save.told.durable(bytes=found.bytes)
-        save.durable.set_result(replace(found, durable_after_s=time.monotonic() - save.began))
+        self.durable_after_s = time.monotonic() - save.began
+        save.durable.set_result(replace(found, durable_after_s=self.durable_after_s))
 
     def _upload(self, step: int) -> AbstractContextManager[Any]:
         if self._recorder is None or self._mode == "blocking":
@@ -265,6 +279,7 @@ class Checkpointer:
             rng=self._rng,
             reshard=self._reshard,
             pace=self._pace,
+            checked=self._checked,
         )
 
     def _phase(self, name: str) -> AbstractContextManager[Any]:

@@ -22,10 +22,28 @@ from ettwatch_trainer.remedies.checkpoints.state import GENERATORS, LOCAL, Taken
 from ettwatch_trainer.remedies.checkpoints.streams import METADATA, Pace, check, hush, reader
 
 
+def sound(path: Path, rank: int, world: int, pace: Pace) -> frozenset[Path]:
+    """Check a rank's share of the files; those that are whole, or none."""
+    try:
+        names = share(marker := markers.whole(path), rank, world)
+        check(path, marker, names, pace)
+    except DamagedError:
+        return frozenset()
+    return frozenset(path / name for name in names)
+
+
 def load(
-    path: Path, state: MutableMapping[str, Any], *, rank: int, world: int, rng: bool, reshard: bool, pace: Pace
+    path: Path,
+    state: MutableMapping[str, Any],
+    *,
+    rank: int,
+    world: int,
+    rng: bool,
+    reshard: bool,
+    pace: Pace,
+    checked: frozenset[Path] = frozenset(),
 ) -> Marker:
-    """Fill `state` from the checkpoint at `path`.
+    """Fill `state` from the checkpoint at `path`. Files that were `checked` before are not checked again.
 
     Raises DamagedError if it is not whole, and CheckpointError if it does not fit this state or number of ranks; parts
     of `state` may be filled by then.
@@ -36,13 +54,14 @@ def load(
             f"{path} was saved by {marker.world} ranks and there are {world}; start as many, or allow on_world_change"
             '="reshard"'
         )
-    check(path, marker, share(marker, rank, world), pace)
+    check(path, marker, [name for name in share(marker, rank, world) if path / name not in checked], pace)
     metadata = _metadata(path)
     taken = take(state, rank, rng=rng)
     skeletons = _skeletons(path, metadata, [rank] if marker.world == world else list(range(marker.world)))
     wanted = {key: _wanted(path, key, taken, skeletons, world == marker.world) for key in taken.parts}
+    like = _like(taken, wanted)
     tensors = {
-        name: _room(path, name, metadata, taken.tensors.get(name))
+        name: _room(path, name, metadata, taken.tensors.get(name), like.get(name))
         for skeleton in wanted.values()
         for name in flat.names(skeleton)
     }
@@ -111,6 +130,16 @@ def _wanted(path: Path, key: str, taken: Taken, skeletons: list[dict[str, Any]],
     return merged
 
 
+def _like(taken: Taken, wanted: dict[str, Any]) -> dict[str, torch.Tensor]:
+    """For each tensor of an optimizer the parameter that it is of."""
+    found: dict[str, torch.Tensor] = {}
+    for key, part in taken.parts.items():
+        if isinstance(part, NamedOptimizer):
+            for name, parameter in part.parameters().items():
+                found |= dict.fromkeys(flat.names(wanted[key]["state"].get(name)), parameter)
+    return found
+
+
 def _metadata(path: Path) -> Metadata:
     try:
         return reader(path).read_metadata()
@@ -127,12 +156,16 @@ def _skeletons(path: Path, metadata: Metadata, ranks: list[int]) -> list[dict[st
         raise DamagedError(f"{path}: what is not tensors cannot be read: {error!r}") from error
 
 
-def _room(path: Path, name: str, metadata: Metadata, there: torch.Tensor | None) -> torch.Tensor:
-    """Where a tensor is read to: the trainer's own if it fits, else new."""
+def _room(
+    path: Path, name: str, metadata: Metadata, there: torch.Tensor | None, like: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Where a tensor is read to: the trainer's own if it fits, else new, and sharded as `like` is."""
     saved = metadata.state_dict_metadata.get(name)
     if not isinstance(saved, TensorStorageMetadata):
         raise CheckpointError(f"{path} has no tensor {name!r}; the model or the settings have changed")
     if there is None:
+        if like is not None and type(like) not in (torch.Tensor, torch.nn.Parameter) and like.size() == saved.size:
+            return torch.empty_like(like, dtype=saved.properties.dtype, requires_grad=False)
         return torch.empty(saved.size, dtype=saved.properties.dtype)
     if there.size() != saved.size or there.dtype != saved.properties.dtype:
         raise CheckpointError(

@@ -37,6 +37,7 @@ class NamedOptimizer:
         self._optimizer = optimizer
         self._key = key
         self._names: list[str] = []
+        self._parameters: dict[str, torch.Tensor] = {}
         for group in optimizer.param_groups:
             for parameter in group["params"]:
                 name = names.get(id(parameter))
@@ -46,12 +47,17 @@ class NamedOptimizer:
                         "add the module, or wrap the optimizer in Local"
                     )
                 self._names.append(name)
+                self._parameters[name] = parameter
         if len(set(self._names)) != len(self._names):
             raise CheckpointError(f"{key!r} has a parameter twice")
 
     def wants(self, name: str) -> bool:
         """Whether this rank has the parameter."""
         return name in self._names
+
+    def parameters(self) -> Mapping[str, torch.Tensor]:
+        """Its parameters by name: before its first step an optimizer has no tensors of its own to tell their kind."""
+        return self._parameters
 
     def state_dict(self) -> dict[str, Any]:
         """`state` and `options` (what a group says), both by name of the parameter."""

@@ -15,6 +15,8 @@ import torch
 from ettwatch_trainer.remedies.writing import write_whole
 
 VERSION = 1
+# Modules of torch's own, such as Sequential, are compiled through a function of this name, which takes anything.
+WRAPPED = "wrap_inline.<locals>.inner"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +59,17 @@ class Marks:
         it as without a mark.
         """
         function = _function(model)
-        mine = [mark for mark in self.marks if mark.function == function.__qualname__]
+        names = {function.__qualname__, WRAPPED} if _is_wrapped(model) else {function.__qualname__}
+        mine = [mark for mark in self.marks if mark.function in names]
         if not mine:
             return 0
         try:
-            given = inspect.signature(function).bind(*args, **kwargs).arguments
+            bound = inspect.signature(function).bind(*args, **kwargs).arguments
         except TypeError:  # the call fails by itself, with words of its own
             return 0
         marked = 0
         for mark in mine:
-            value = _find(mark.source, given)
+            value = _find(mark.source, {"args": args, "kwargs": kwargs} if mark.function == WRAPPED else bound)
             if isinstance(value, torch.Tensor) and mark.dim < value.ndim:
                 torch._dynamo.maybe_mark_dynamic(value, mark.dim)
                 marked += 1
@@ -111,6 +114,11 @@ def _function(model: Any) -> Any:
     if isinstance(model, torch.nn.Module):
         return model.forward
     return inspect.unwrap(getattr(model, "_torchdynamo_orig_callable", model))
+
+
+def _is_wrapped(model: Any) -> bool:
+    model = getattr(model, "_orig_mod", model)
+    return isinstance(model, torch.nn.Module) and type(model).forward.__module__.startswith("torch.")
 
 
 def _find(source: str, given: Any) -> Any:
