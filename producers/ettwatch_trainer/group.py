@@ -1,7 +1,8 @@
-"""The ranks of one attempt: who this process is, and what they do together over gloo."""
+"""The ranks of one attempt: who this process is, and what they do together over gloo, or NCCL between GPUs."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ import torch.distributed as dist
 # A peer that is gone is noticed at once (its socket closes); this is for one that hangs.
 PATIENCE = timedelta(seconds=120)
 
+CPU = torch.device("cpu")
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -22,6 +25,7 @@ class Group:
     world: int = 1
     attempt: int = 0
     parent: int | None = None  # pid of torchrun's agent
+    device: torch.device = CPU
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Group:
@@ -34,15 +38,23 @@ class Group:
         parent = os.getppid() if "TORCHELASTIC_RUN_ID" in environ else None
         return cls(number("RANK", 0), number("WORLD_SIZE", 1), attempt, parent)
 
+    def on_gpu(self, local_rank: int) -> Group:
+        """The same with its work on a GPU of this host."""
+        return dataclasses.replace(self, device=torch.device("cuda", local_rank))
+
     def prepare_device(self) -> None:
         """Load the math library with a first product, so that no step has to."""
-        square = torch.ones(64, 64)
+        if self.device.type == "cuda":
+            torch.cuda.set_device(self.device)
+        square = torch.ones(64, 64, device=self.device)
         torch.mm(square, square)
 
     def join(self) -> None:
         """Meet the other ranks."""
         if self.world > 1:
-            dist.init_process_group("gloo", timeout=PATIENCE)
+            # What lies on the CPU (counts, losses, plans) goes over gloo in either case.
+            backend = "cpu:gloo,cuda:nccl" if self.device.type == "cuda" else "gloo"
+            dist.init_process_group(backend, timeout=PATIENCE)
 
     def wait(self) -> None:
         """Return when every rank has come here."""

@@ -32,6 +32,10 @@ class Batch(NamedTuple):
     ids: torch.Tensor
     clicks: torch.Tensor
 
+    def to(self, device: torch.device) -> Batch:
+        """The same samples on a device; the very same where they are there."""
+        return Batch(*(each.to(device, non_blocking=True) for each in self))
+
 
 def _mix(words: Words) -> Words:
     """The finalizer of splitmix64: neighbouring numbers in, unrelated 64-bit words out."""

@@ -26,11 +26,13 @@ def main() -> None:
             from ettwatch_trainer.reference.job import run
 
             try:
-                config = settled(config)
+                config = settled(config, int(os.environ.get("LOCAL_WORLD_SIZE") or 1))
             except NoEngine as error:
                 recorder.failed(error)
                 sys.exit(f"{PROGRAM}: {error}")
         group = Group.of(os.environ)
+        if config.device == "cuda":
+            group = group.on_gpu(int(os.environ.get("LOCAL_RANK") or 0))
         folder = cache_folder(config, group)
         folder.mkdir(parents=True, exist_ok=True)
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)

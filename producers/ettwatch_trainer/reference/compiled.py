@@ -119,8 +119,8 @@ class Compiled:
 
     def _compile(self) -> None:
         assert self._dense is not None
-        batch = synthetic(self._config, self._config.batch)
-        rows = rows_like(self._config, self._config.batch)
+        batch = synthetic(self._config, self._config.batch).to(self._group.device)
+        rows = rows_like(self._config, self._config.batch, self._group.device)
         self.mark(batch.dense, rows)
         compile_ahead(self._dense, (batch.dense, rows))
 
@@ -137,8 +137,8 @@ class Compiled:
         ):
             return
         frozen = copy.deepcopy(self._dense).eval()
-        batch = synthetic(config, config.batch)
-        rows = rows_like(config, config.batch).detach()
+        batch = synthetic(config, config.batch).to(self._group.device)
+        rows = rows_like(config, config.batch, self._group.device).detach()
 
         def build(options: dict[str, Any] | None) -> Callable[[], torch.Tensor]:
             scores = torch.compile(frozen.forward, options=options)

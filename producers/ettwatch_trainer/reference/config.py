@@ -35,6 +35,7 @@ REMEDIES = (
 """The switches, in the order of a job's life."""
 
 ENGINES = ("auto", "torchrec", "plain")
+DEVICES = ("auto", "cpu", "cuda")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,9 @@ class ReferenceConfig:
 
     engine: Annotated[
         str, About("who shards the tables: torchrec, plain (torch alone), auto (torchrec if it is there)")
+    ] = "auto"
+    device: Annotated[
+        str, About("where the model is: cpu (gloo between ranks), cuda (NCCL), auto (cuda if each rank has a GPU)")
     ] = "auto"
     out: Annotated[Path, About("folder for checkpoints, caches and published models")] = Path("ettwatch-reference")
     steps: Annotated[int, About("optimizer steps in all, over every attempt", 1)] = 200
@@ -97,8 +101,9 @@ class ReferenceConfig:
     def __post_init__(self) -> None:
         """Refuse what cannot work, before anything is started."""
         check_least(self)
-        if self.engine not in ENGINES:
-            raise ConfigError(f"--engine: there is no {self.engine!r}; give one of {', '.join(ENGINES)}")
+        for name, value, known in (("engine", self.engine, ENGINES), ("device", self.device, DEVICES)):
+            if value not in known:
+                raise ConfigError(f"--{name}: there is no {value!r}; give one of {', '.join(known)}")
         check_kill(self.kill_at_step, self.steps, self.fail_rank, self.ranks)
         if self.least_interval_s > self.most_interval_s:
             raise ConfigError(

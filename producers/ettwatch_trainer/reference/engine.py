@@ -33,23 +33,41 @@ class Engine(Protocol):
 
 
 class NoEngine(RuntimeError):
-    """TorchRec was asked for and cannot be used. The text says why and what to do."""
+    """TorchRec or a GPU was asked for and cannot be used. The text says why and what to do."""
 
 
-def settled(config: ReferenceConfig) -> ReferenceConfig:
-    """The config with the engine that is taken: TorchRec's where it can be, unless another was asked for.
+def settled(config: ReferenceConfig, local_world: int = 1) -> ReferenceConfig:
+    """The config with the device and the engine that are taken.
 
-    Imports it, which takes seconds. Raises NoEngine.
+    A GPU where each rank of this host has one, and TorchRec where it can be, unless another was asked for. On GPUs it
+    cannot: the FBGEMM that it is installed with is the one for CPUs. Imports it, which takes seconds. Raises NoEngine.
     """
+    config = dataclasses.replace(config, device=_device(config.device, local_world))
     if config.engine == "plain":
         return config
-    reason = _fault()
+    reason = "FBGEMM is that for CPUs" if config.device == "cuda" else _fault()
+    if reason and config.engine == "torchrec" and config.device == "cuda":
+        raise NoEngine(f"--engine torchrec: {reason}; give --device cpu, or --engine plain")
     if reason and config.engine == "torchrec":
         raise NoEngine(
             f"--engine torchrec: {reason}; install torchrec and fbgemm-gpu-cpu of the versions that fit torch "
             f"{torch.__version__} (1.8.0 for 2.13), or give --engine plain"
         )
     return dataclasses.replace(config, engine="plain" if reason else "torchrec")
+
+
+def _device(asked: str, local_world: int) -> str:
+    if asked == "cpu":
+        return asked
+    found = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if found >= local_world:
+        return "cuda"
+    if asked == "cuda":
+        raise NoEngine(
+            f"--device cuda: torch {torch.__version__} finds {found} GPUs for {local_world} ranks of this host; "
+            "give --device cpu, or start fewer ranks"
+        )
+    return "cpu"
 
 
 def _fault() -> str:
@@ -77,8 +95,8 @@ def shard(
     return PlainEngine(config, group, owned, dense, before)
 
 
-def rows_like(config: ReferenceConfig, size: int) -> torch.Tensor:
+def rows_like(config: ReferenceConfig, size: int, device: torch.device) -> torch.Tensor:
     """Rows as an engine hands them to the dense part, of zeros: strides too, for compiled code is made for these."""
     if config.engine == "torchrec":
-        return torch.zeros(size, config.tables, config.dim, requires_grad=True)
-    return torch.zeros(config.tables, size, config.dim).transpose(0, 1).requires_grad_()
+        return torch.zeros(size, config.tables, config.dim, device=device, requires_grad=True)
+    return torch.zeros(config.tables, size, config.dim, device=device).transpose(0, 1).requires_grad_()

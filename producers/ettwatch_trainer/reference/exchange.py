@@ -32,12 +32,12 @@ class Swap(torch.autograd.Function):
 
 
 class Exchange:
-    """The tables of each rank, in the order of ranks; every rank must know the same."""
+    """The tables of each rank, in the order of ranks; every rank must know the same. Ids and rows are on `device`."""
 
-    def __init__(self, owned: Sequence[Sequence[int]], rank: int) -> None:
+    def __init__(self, owned: Sequence[Sequence[int]], rank: int, device: torch.device) -> None:
         self.mine = list(owned[rank])
         self._counts = [len(tables) for tables in owned]
-        order = torch.tensor([number for tables in owned for number in tables], dtype=torch.int64)
+        order = torch.tensor([number for tables in owned for number in tables], dtype=torch.int64, device=device)
         self._order, self._back = order, torch.argsort(order)
 
     def ids(self, ids: torch.Tensor) -> torch.Tensor:

@@ -26,8 +26,8 @@ class PlainEngine:
         self, config: ReferenceConfig, group: Group, owned: Sequence[Sequence[int]], dense: Dense, before: Before
     ) -> None:
         self._group, self._before = group, before
-        self._exchange = Exchange(owned, group.rank)
-        self._tables = OwnTables(config, self._exchange.mine)
+        self._exchange = Exchange(owned, group.rank, group.device)
+        self._tables = OwnTables(config, self._exchange.mine).to(group.device)
         self._dense = dense
         self._replica: torch.nn.Module = dense
         rate = config.learning_rate
@@ -42,6 +42,7 @@ class PlainEngine:
 
     def train(self, batch: Batch) -> float:
         """One optimizer step; the loss of this rank's samples."""
+        batch = batch.to(self._group.device)
         self._of_tables.zero_grad(set_to_none=True)
         self._of_dense.zero_grad(set_to_none=True)
         found = self._exchange.rows(self._tables(self._exchange.ids(batch.ids)))

@@ -84,7 +84,7 @@ class Steps:
 
     def dense(self) -> Dense:
         """The dense part, set up to be compiled."""
-        dense = build_dense(self.config)
+        dense = build_dense(self.config).to(self.group.device)
         self.compiled.prepare(dense)
         return dense
 
