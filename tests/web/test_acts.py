@@ -227,6 +227,23 @@ def test_jobs_are_filtered_sorted_and_paged_in_the_address(site: Site, watched: 
     expect(page.get_by_label("Team")).to_have_value("")
 
 
+def test_an_answer_that_arrives_takes_nothing_away_that_is_being_typed(site: Site, watched: Watched) -> None:
+    page = watched.page
+    page.goto(site.url + "/jobs")
+    watched.settled()
+    team = page.get_by_label("Team")
+    team.press_sequentially("team-f")
+    page.evaluate("() => document.querySelector('select').dispatchEvent(new Event('change', { bubbles: true }))")
+    page.get_by_role("button", name="GPUs").dispatch_event("click")
+    expect(page).to_have_url(site.url + "/jobs?sort=-gpus")
+    soon(lambda: last(site, "jobs").asked["sort"] == "-gpus", page)
+    watched.settled()
+    expect(team).to_have_value("team-f")
+    team.press_sequentially("eed")
+    team.press("Tab")
+    expect(page).to_have_url(re.compile("team=team-feed"))
+
+
 def test_two_are_compared_and_swapped(site: Site, watched: Watched) -> None:
     page = watched.page
     page.goto(site.url + "/jobs/job-1")
