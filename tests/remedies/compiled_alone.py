@@ -66,6 +66,7 @@ def main() -> None:
                 losses=True,
                 publish=False,
                 tune=remedy == "autotune",
+                tune_s=200.0,  # what is not searched in time is searched by the next attempt
                 memory=str(Path(out) / f"memory-{remedy}"),
                 out=Path(out) / name,
             ).only(*(() if remedy == "none" else (remedy,)))
