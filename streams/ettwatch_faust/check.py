@@ -52,6 +52,11 @@ class Finding:
         """Whether nothing is wrong."""
         return self.code == "ok"
 
+    @property
+    def stops(self) -> bool:
+        """Whether nothing may begin with it. Retention, sizes and the like are only worth a word."""
+        return self.code in ("missing", "too_few_partitions", "partitions_differ")
+
 
 def check(view: Mapping[str, Seen], plan: Sequence[TopicSpec]) -> list[Finding]:
     """Compare the topics that are there with the plan; one finding at least for each topic of the plan.

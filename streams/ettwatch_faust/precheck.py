@@ -1,15 +1,11 @@
 """Whether a worker or the sink can begin: brokers that are reached, a login that they take, topics as planned."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from ettwatch_faust.brokers import Access, admin
 from ettwatch_faust.check import Finding, check
 from ettwatch_faust.look import look
 from ettwatch_faust.topics import SettingError, TopicSpec
-
-_STOPS: Final = ("missing", "too_few_partitions", "partitions_differ")
-"""Findings with which nothing may begin. Retention, sizes and the like are told by `ettwatch topics check` alone."""
 
 
 def precheck(access: Access, plan: Sequence[TopicSpec], seconds: float = 10) -> None:
@@ -26,7 +22,7 @@ def precheck(access: Access, plan: Sequence[TopicSpec], seconds: float = 10) -> 
     """
     with admin(access, seconds) as client:
         view = look(client, plan, configs=False)
-    stopping = [finding for finding in check(view, plan) if finding.code in _STOPS]
+    stopping = [finding for finding in check(view, plan) if finding.stops]
     if stopping:
         raise SettingError(_line(stopping))
 

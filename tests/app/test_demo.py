@@ -19,6 +19,7 @@ from ettwatch_app.demo.folder import fresh
 from ettwatch_app.demo.progress import TrainingProgress
 from ettwatch_app.demo.show import QUERIES
 from ettwatch_trainer import launch
+from support.processes import alive
 
 ENVIRONMENT = dict(os.environ)
 
@@ -135,15 +136,6 @@ def test_an_up_that_cannot_start_shows_the_end_of_its_log(monkeypatch: pytest.Mo
         assert result.exit_code == 2
         assert "ended with exit code 1" in result.stderr
         assert "no such luck" in result.stderr
-
-
-def alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    # A killed process that nobody has waited for yet is no longer alive.
-    return "Z" not in subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -1,12 +1,10 @@
 """The command as a process: it serves a made-up fleet, ends when it is told, and leaves nothing behind."""
 
 import contextlib
-import http.client
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Final
 import pytest
 
 from support.monitor import Client
+from support.viewers import watching
 
 PROGRAM: Final = "from ettwatch_app.commands.monitor import monitor; monitor()"
 
@@ -36,21 +35,6 @@ def demo(folder: Path) -> Iterator[tuple[subprocess.Popen[str], Client]]:
             yield process, Client(url.rstrip("/"))
         finally:
             process.kill()
-
-
-def watching(place: str, pieces: list[bytes]) -> threading.Thread:
-    """A viewer, who reads what comes until the stream ends."""
-    connection = http.client.HTTPConnection(place, timeout=60)
-    connection.request("GET", "/api/v1/live")
-    answer = connection.getresponse()
-
-    def read() -> None:
-        with contextlib.closing(connection), answer:
-            pieces.extend(iter(lambda: answer.read1(65_536), b""))
-
-    thread = threading.Thread(target=read, daemon=True)
-    thread.start()
-    return thread
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

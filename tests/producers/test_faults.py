@@ -25,6 +25,15 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> str:
     return plain.stdout
 
 
+FULL_AT_WILL = """
+            import errno
+            real, full = os.write, [False]
+            def write(fd, data):
+                if full[0]: raise OSError(errno.ENOSPC, "No space left on device")
+                return real(fd, data)
+            os.write = write
+        """
+
 FAULTS: dict[str, dict[str, Any]] = {
     "nothing": {},
     "broker down": {"env": DOWN},
@@ -110,14 +119,7 @@ FAULTS: dict[str, dict[str, Any]] = {
     },
     "the disk is full for a while": {
         "env": DOWN,
-        "before": """
-            import errno
-            real, full = os.write, [False]
-            def write(fd, data):
-                if full[0]: raise OSError(errno.ENOSPC, "No space left on device")
-                return real(fd, data)
-            os.write = write
-        """,
+        "before": FULL_AT_WILL,
         "middle": """
             full[0] = True
             for _ in range(20):
@@ -138,14 +140,7 @@ FAULTS: dict[str, dict[str, Any]] = {
     },
     "queue full while the disk is full": {
         "env": {"ETTWATCH_QUEUE_EVENTS": "12"},
-        "before": """
-            import errno
-            real, full = os.write, [False]
-            def write(fd, data):
-                if full[0]: raise OSError(errno.ENOSPC, "No space left on device")
-                return real(fd, data)
-            os.write = write
-        """,
+        "before": FULL_AT_WILL,
         "middle": """
             full[0] = True
             for _ in range(50): rec._outbox.send("heartbeat")

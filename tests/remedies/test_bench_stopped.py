@@ -1,6 +1,5 @@
 """A bench that is stopped leaves no training behind."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -8,6 +7,8 @@ import time
 from pathlib import Path
 
 import pytest
+
+from support.processes import alive
 
 pytestmark = pytest.mark.torch
 
@@ -21,15 +22,6 @@ run = [sys.executable, "-m", "ettwatch.cli", "run", "--job", "x", "--", sys.exec
 running.job_command = lambda *_, **__: (run, {})
 bench_remedies(["--quick", "--only", "all", "--out", sys.argv[2]], prog_name="ettwatch bench-remedies")
 """
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    # A killed process that nobody has waited for yet is no longer alive.
-    return "Z" not in subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -47,11 +39,11 @@ def test_no_training_is_left_behind(number: int, code: int, tmp_path: Path) -> N
             assert time.monotonic() < deadline
             time.sleep(0.05)
         trainer = int(told.read_text())
-        assert _alive(trainer)
+        assert alive(trainer)
         process.send_signal(number)
         _, said = process.communicate(timeout=60)
     assert process.returncode == code, said
     deadline = time.monotonic() + 10
-    while _alive(trainer) and time.monotonic() < deadline:
+    while alive(trainer) and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert not _alive(trainer)
+    assert not alive(trainer)

@@ -1,7 +1,5 @@
 """The page that `ettwatch up` serves: over its own engine, beside the work, and never in its way."""
 
-import contextlib
-import http.client
 import io
 import json
 import signal
@@ -20,6 +18,7 @@ from ettwatch_app.up.log import Log
 from ettwatch_app.up.page import serve_page
 from ettwatch_clickhouse import Store, StoreError
 from support.monitor import Client
+from support.viewers import watching
 from up.test_command import living
 from up.world import beats
 
@@ -29,21 +28,6 @@ def until(true: Any) -> None:
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.1)
-
-
-def watching(place: str, pieces: list[bytes]) -> threading.Thread:
-    """A viewer, who reads what comes until the stream ends."""
-    connection = http.client.HTTPConnection(place, timeout=60)
-    connection.request("GET", "/api/v1/live")
-    answer = connection.getresponse()
-
-    def read() -> None:
-        with contextlib.closing(connection), answer:
-            pieces.extend(iter(lambda: answer.read1(65_536), b""))
-
-    thread = threading.Thread(target=read, daemon=True)
-    thread.start()
-    return thread
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

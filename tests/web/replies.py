@@ -121,20 +121,23 @@ def usual(question: Question) -> Answer:
     return basically(question)
 
 
+NOTHING_USUAL: Final[dict[str, Any]] = {
+    "starts": 0,
+    "tts_p50_s": None,
+    "stages": {},
+    "warm": 0,
+    "cold": 0,
+    "middle": None,
+    "recent": [],
+}
+"""What is told of the usual start where no other job of the model began."""
+
+
 def empty(question: Question) -> Answer:
     """Return what a fleet answers that never ran a job."""
     match question.parts:
         case ("jobs", job, "usual"):
-            nothing: dict[str, Any] = {
-                "starts": 0,
-                "tts_p50_s": None,
-                "stages": {},
-                "warm": 0,
-                "cold": 0,
-                "middle": None,
-                "recent": [],
-            }
-            return usual_start(job).model_copy(update=nothing | {"caches": {}})
+            return usual_start(job).model_copy(update=NOTHING_USUAL | {"caches": {}})
         case ("advice",):
             return advice() | {"advice": [], "groups": []}
     return basically_empty(question)

@@ -1,13 +1,13 @@
 """The job beside others: where its ranks ran, what is usual for its model, which alerts fit, whom to compare with."""
 
-from typing import Any, Final
+from typing import Final
 
 from playwright.sync_api import expect
 
 from ettwatch_monitor.api.shapes import Alerts, JobDetail, OwnerOf, PhaseRow, Timeline
 from support.web_page import Watched, accessible
 from support.web_server import Answer, Question, Site
-from web.replies import usual, usual_start
+from web.replies import NOTHING_USUAL, usual, usual_start
 
 OTHER: Final = OwnerOf(team="other", system=None, contact=None)
 
@@ -69,19 +69,9 @@ def test_a_start_stands_beside_what_is_usual_and_the_excess_comes_first(site: Si
 
 
 def test_where_no_other_job_of_the_model_started_nothing_is_called_usual(site: Site, watched: Watched) -> None:
-    nothing: dict[str, Any] = {
-        "starts": 0,
-        "tts_p50_s": None,
-        "stages": {},
-        "warm": 0,
-        "cold": 0,
-        "middle": None,
-        "recent": [],
-    }
-
     def reply(question: Question) -> Answer:
         if question.parts[-1] == "usual":
-            return usual_start(question.parts[1]).model_copy(update=nothing)
+            return usual_start(question.parts[1]).model_copy(update=NOTHING_USUAL)
         return usual(question)
 
     site.reply = reply

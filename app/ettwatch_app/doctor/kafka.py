@@ -10,7 +10,6 @@ from ettwatch_faust import Access, BrokersError, SettingError, TopicSettings, ad
 _PORT: Final = 9092
 _WAIT_S: Final = 2.0
 _ASK_S: Final = 3.0
-_STOPS: Final = ("missing", "too_few_partitions", "partitions_differ")
 
 
 def check_kafka(env: Mapping[str, str]) -> Iterator[Finding]:
@@ -56,7 +55,7 @@ def _topics(env: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding("kafka", "fail", f"topics are missing: {names}", "ettwatch topics create")
     for each in findings:
         if not each.ok and each.code != "missing":
-            level: Level = "fail" if each.code in _STOPS else "warn"
+            level: Level = "fail" if each.stops else "warn"
             yield Finding("kafka", level, f"topic {each.topic} has {each.found}, wanted: {each.wanted}", each.fix)
     well = sum(each.ok for each in findings)
     if well:
