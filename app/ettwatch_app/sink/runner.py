@@ -1,6 +1,7 @@
 """The sink at work: reads, collects batches, has them written, and commits their offsets once they are safe."""
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -83,7 +84,7 @@ class Sink:
         self._source: Reads
         self._batch = Batch()
         self._flight: Flight | None = None
-        self._launched_at = self._took_s = 0.0
+        self._launched_at, self._took_s = -math.inf, 0.0
         self._uncommitted: dict[Place, int] = {}
         self._safe: dict[Place, int] = {}
         self._joined = False
@@ -151,15 +152,14 @@ class Sink:
 
     def _turn(self) -> None:
         self._beat = self._monotonic()
-        for record in self._source.read(self._limits):
+        records = self._source.read(self._limits)
+        for record in records:
             self._take(record)
         self._land()
         full = self._is_full()
-        if self._flight is None and self._batch.born is not None:
-            waited = self._clock() - self._batch.born
-            if full or not 0 <= waited < self._patience_s():
-                self._launch()
-                full = False
+        if self._flight is None and self._batch.born is not None and (full or self._is_due(quiet=not records)):
+            self._launch()
+            full = False
         self._source.pause(full)
         self._metrics.paused.set(full)
         self._metrics.held_rows.set(self._batch.rows)
@@ -179,6 +179,17 @@ class Sink:
 
     def _is_full(self) -> bool:
         return self._batch.rows >= self._limits.rows or self._batch.bytes >= self._limits.bytes
+
+    def _is_due(self, *, quiet: bool) -> bool:
+        """Tell whether what waits has waited long enough; two batches are always begun that far apart.
+
+        Workers send all that they have at once, twice a second: when nothing more comes, nothing is worth waiting for.
+        """
+        assert self._batch.born is not None
+        patience_s = self._patience_s()
+        if not 0 <= self._clock() - self._batch.born < patience_s:
+            return True
+        return quiet and self._monotonic() - self._launched_at >= patience_s
 
     def _patience_s(self) -> float:
         """Return how long a record waits for others: longer where ClickHouse is slow, for few parts cost less."""
