@@ -62,9 +62,13 @@ class Pipeline:
         worker_options: Sequence[str] = (),
         sink_options: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
+        worker_environment: Mapping[str, str] | None = None,
         start: bool = True,
     ) -> None:
-        """Create the topics, apply the migrations, start all (if asked to), and wait until each is ready."""
+        """Create the topics, apply the migrations, start all (if asked to), and wait until each is ready.
+
+        `worker_environment` holds for the workers that are started here, not for those that are added.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         self.bootstrap = bootstrap
         self.folder = folder
@@ -89,8 +93,10 @@ class Pipeline:
                 arguments = ["sink", *self._shared, *self._counts, "--clickhouse", self.house.url, *sink_options]
                 self.sinks.append(Program(f"sink-{number}", folder, arguments, self._environment, self._reaper))
             if start:
-                for program in self._programs():
-                    program.start(ready=False)
+                for worker in self.workers:
+                    worker.start(ready=False, **(worker_environment or {}))
+                for sink in self.sinks:
+                    sink.start(ready=False)
                 for program in self._programs():
                     program.wait_ready()
         except BaseException:

@@ -63,6 +63,7 @@ class Disturbance:
         play: Disturbs the pipeline while the feed is sent; returns when all is in order again.
         feed: More arguments of `make_feed`.
         brokers: How many it takes.
+        old: The workers at the beginning are of an older version.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Disturbance:
     play: Callable[[Scene], None]
     feed: Mapping[str, Any] = field(default_factory=dict)
     brokers: int = 1
+    old: bool = False
 
 
 def _nothing(scene: Scene) -> None:
@@ -191,7 +193,7 @@ def _upgraded(scene: Scene) -> None:
     new = [pipeline.add_worker() for _ in old]
     for worker in new:
         scene.note(f"{worker.name}, of the new version, joins")
-        worker.start(ETTWATCH_TEST_VERSION="next")
+        worker.start()
     scene.feeder.reach(0.6)
     for worker in old:
         scene.note(f"{worker.name}, of the old version, leaves")
@@ -211,6 +213,6 @@ FAULTS: Final = (
     Disturbance("clickhouse_late", "ClickHouse inserts, but its answer is late or lost", _clickhouse_late),
     Disturbance("shuffled", "all events come twice, shuffled over an hour", _nothing, {"delivery": SHUFFLED}),
     Disturbance("poison", "1 % of the messages are bad, of every sort", _nothing, {"poison": 0.01}),
-    Disturbance("upgraded", "workers of a new version join, then those of the old one leave", _upgraded),
+    Disturbance("upgraded", "workers of a new version join, then those of the old one leave", _upgraded, old=True),
 )
 """All, each with a name of its own."""

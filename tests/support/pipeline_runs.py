@@ -11,6 +11,7 @@ from support.pipeline import Pipeline
 from support.pipeline_compare import Comparison
 from support.pipeline_faults import SESSION_S, TIMEOUT_S, Disturbance, Scene
 from support.pipeline_feed import Feed, make_feed
+from support.pipeline_old import OLD, old_version
 
 __all__ = ["Size", "report", "run_fault"]
 
@@ -40,18 +41,20 @@ class Size:
 
 @dataclass(slots=True)
 class Run:
-    """What came of a run."""
+    """What came of a run; `old`: the older version that took part."""
 
     fault: Disturbance
     feed: Feed
     comparison: Comparison
     done: list[tuple[float, str]]
     seconds: float
+    old: str | None
 
 
 def run_fault(fault: Disturbance, cluster: Cluster, folder: Path, prefix: str, size: Size, seed: int) -> Run:
     """Feed a pipeline, disturb it, wait until all is through, and compare. The brokers are left as they are."""
     began = time.monotonic()
+    old = old_version(folder / "old") if fault.old else None
     feed = make_feed(seed, size.jobs, long=max(1, size.jobs // 50), batch=size.batch, **fault.feed)
     with Pipeline(
         cluster.bootstrap,
@@ -60,13 +63,14 @@ def run_fault(fault: Disturbance, cluster: Cluster, folder: Path, prefix: str, s
         replication=cluster.replication,
         worker_options=("--session-timeout", f"{SESSION_S}s", "--publish-every", "2s"),
         sink_options=("--timeout", str(TIMEOUT_S)),
+        worker_environment=old,
     ) as pipeline:
         pipeline.house.flaky.delay_s = TIMEOUT_S + 1.0
         feeder = pipeline.feed(feed, size.feed_s)
         scene = Scene(pipeline, feeder, cluster, size.rounds, size.pause_s, Random(f"{fault.name} {seed}"))
         fault.play(scene)
         comparison = pipeline.finish(feed, feeder, size.drain_s)
-    return Run(fault, feed, comparison, scene.done, time.monotonic() - began)
+    return Run(fault, feed, comparison, scene.done, time.monotonic() - began, OLD if old else None)
 
 
 def report(run: Run) -> dict[str, Any]:
@@ -79,6 +83,7 @@ def report(run: Run) -> dict[str, Any]:
         "records_sent": len(run.feed.records),
         "events_sent": run.feed.sent,
         "bad_sent": run.feed.poison,
+        **({"old_version": run.old or "the same as the new one"} if run.fault.old else {}),
         **compared,
         "differences": len(differences),
         "first_differences": differences[:_SHOWN],
