@@ -11,6 +11,9 @@ from hypothesis import HealthCheck, settings
 # Reasons for which a test may be skipped under --no-skips: what a whole machine of some kind cannot have.
 ALLOWED_SKIPS = re.compile(r"needs (macOS|Docker|Go|apt-get|systemd|a GPU|a user other than root)\b")
 
+# Named here and not imported where they are used, so that a test process starts one of each, whatever it runs.
+pytest_plugins = ["support.brokers"]
+
 # A shell that has run a job, or runs under Slurm or torchrun, must not change what a test sees.
 FOREIGN = re.compile(r"ETTWATCH_(?!TEST_)|SLURM_|TORCHELASTIC_|(LOCAL_|GROUP_)?(RANK|WORLD_SIZE)$|MASTER_(ADDR|PORT)$")
 for name in [name for name in os.environ if FOREIGN.match(name)]:

@@ -1,13 +1,28 @@
 """What advice tells adds up, says what overlaps, and can be asked about one job, one stage, one owner."""
 
 import re
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
 
 from ettwatch_core.ownership import Owners, parse_owners
-from ettwatch_monitor.advice import BY_NAME, REMEDIES, About, Advice, Entry, Fleet, Replays, advise, plain_advice
+from ettwatch_monitor.advice import (
+    BY_NAME,
+    REMEDIES,
+    About,
+    Advice,
+    Change,
+    Entry,
+    Fleet,
+    Replays,
+    advise,
+    plain_advice,
+)
 from ettwatch_monitor.advice.advise import NOT_TOGETHER
+from ettwatch_monitor.advice.amounts import amount
+from ettwatch_monitor.advice.arithmetic import arithmetic
+from ettwatch_monitor.advice.entry import Sum
 from ettwatch_monitor.advice.overlap import cuts, overlaps
 from ettwatch_sim.life import Cluster, Team, preset
 from support.advice import jobs_of
@@ -166,6 +181,30 @@ def test_advice_for_an_owner_is_what_they_can_do(fleet: Fleet) -> None:
     assert {entry.remedy.name for entry in found.entries} == {"publish_off_gpus"}
     back = sum(entry.sum.gpu_h for entry in found.entries)
     assert found.base.total_gpu_h - found.together.total_gpu_h == pytest.approx(back, rel=0.01), "nothing else in it"
+
+
+def test_what_takes_more_than_it_gives_is_neither_shown_nor_counted_with_all(fleet: Fleet) -> None:
+    bad = replace(BY_NAME["save_interval"], changes=(Change(save_interval_s=2.0),))
+    alone = advise(fleet, NONE, WEEKS, [bad])
+    assert alone.entries == ()
+    assert alone.together == alone.base
+    good = BY_NAME["async_saves"]
+    assert advise(fleet, NONE, WEEKS, [bad, good]).together == advise(fleet, NONE, WEEKS, [good]).together
+
+
+def test_a_fleet_of_one_small_job_is_advised_in_minutes_and_seconds(fleet: Fleet) -> None:
+    """A job of seconds: what it may gain is a share of what it lost, and no week is made up from it."""
+    weeks = 1e-4
+    small = advise(fleet, NONE, weeks)
+    assert small.entries, "a small share of a week hides nothing"
+    assert not any(" a week" in line for entry in small.entries for line in entry.arithmetic)
+    assert amount(3.45) == "3.5 GPU-h"
+    assert amount(0.05) == "3.0 GPU-min"
+    assert amount(0.005) == "18.0 GPU-s"
+    assert amount(0) == "0.0 GPU-h"
+    lines = arithmetic(Sum(0.01, 0.004, 0.006, 0.0, 0.006, 0, 1.0), weeks, "the job")
+    assert lines[0] == "replayed as it was, the job lost 36.0 GPU-s; with it 14.4: 21.6 less"
+    assert lines[1] == "60.0 % of what the job lost in this time; 21.6 GPU-s in all"
 
 
 def test_jobs_that_gain_and_words(told: Advice) -> None:

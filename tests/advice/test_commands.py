@@ -11,11 +11,12 @@ from rich.console import Console
 
 from ettwatch_app.commands.advise import advise
 from ettwatch_app.commands.top import top
+from ettwatch_app.render.top import draw_top
 from ettwatch_clickhouse import Store, connect
 from ettwatch_core.ownership import Owners
 from ettwatch_monitor.advice import About, AdviceError, NoJobError, advice_of, read_fleet, what_if_of
 from ettwatch_monitor.queries import Scope
-from ettwatch_monitor.top import draw, look
+from ettwatch_monitor.top import look
 from support.monitor import FROM, Served, served
 
 CASES = sorted((Path(__file__).parents[1] / "cases").glob("*.jsonl"))
@@ -147,7 +148,7 @@ def test_the_fleet_in_a_terminal(running: Served, store: Store) -> None:
     seen = look(store, Owners("", ()), 1_800_000_000_000_000, 8_000, Scope(), "team", "-lost")
     for width, height in ((40, 10), (80, 24), (200, 60)):
         console = Console(file=StringIO(), width=width, height=height, force_terminal=False)
-        console.print(draw(seen, width, height, "the database\x1b[2J is away"))
+        console.print(draw_top(seen, width, height, "the database\x1b[2J is away"))
         assert isinstance(console.file, StringIO)
         lines = console.file.getvalue().splitlines()
         assert max(map(len, lines)) <= width

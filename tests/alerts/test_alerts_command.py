@@ -1,6 +1,5 @@
 import json
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from click.testing import CliRunner, Result
 from ettwatch_app.commands.alerts import alerts
 from ettwatch_clickhouse import connect, migrate
 from support.clickhouse import front_process
+from support.ports import free_port
 from support.regress import DAY, T0, attempts, insert
 
 NOW = str(T0 + 40 * DAY)
@@ -58,7 +58,7 @@ def test_a_round_by_hand_shows_what_fires_and_remembers_it(url: str, tmp_path: P
 
 def _get(address: str, path: str) -> tuple[int, str]:
     try:
-        with urllib.request.urlopen(f"http://{address}{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://{address}{path}", timeout=30) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:
@@ -68,9 +68,7 @@ def _get(address: str, path: str) -> tuple[int, str]:
 
 
 def test_it_runs_answers_and_ends_when_asked(url: str, tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     state = str(tmp_path / "state")
     program = [sys.executable, "-c", "from ettwatch_app.commands.alerts import alerts; alerts()", "run"]
     with subprocess.Popen([*program, "--clickhouse", url, "--state", state, "--web", address]) as process:
@@ -84,7 +82,7 @@ def test_it_runs_answers_and_ends_when_asked(url: str, tmp_path: Path) -> None:
             second = command("once", "--clickhouse", url, "--state", state)
             assert second.exit_code == 2
             process.send_signal(signal.SIGTERM)
-            assert process.wait(30) == 0
+            assert process.wait(60) == 0
         finally:
             process.kill()
 

@@ -11,12 +11,9 @@ import pytest
 
 from ettwatch_faust import Access, TopicSettings, admin, names, plan
 from ettwatch_monitor.alerts.deliver import Plan, TopicChannel
-from support.brokers import kafka, own, prefix, swept
 from support.delivery import HOUR, MINUTE, T0, Killed, delivering, firing, resolved
 
 pytestmark = pytest.mark.kafka
-
-__all__ = ["kafka", "own", "prefix", "swept"]
 
 PLAN = Plan(updates=True, mutes=False, batch=100)
 
@@ -37,7 +34,7 @@ def read(kafka: str, topic: str, count: int) -> list[Any]:
     from kafka import KafkaConsumer
 
     consumer = KafkaConsumer(
-        topic, bootstrap_servers=kafka, auto_offset_reset="earliest", consumer_timeout_ms=10_000, group_id=None
+        topic, bootstrap_servers=kafka, auto_offset_reset="earliest", consumer_timeout_ms=60_000, group_id=None
     )
     found = []
     for record in consumer:
@@ -88,7 +85,7 @@ def test_a_broker_that_is_away_loses_nothing(tmp_path: Path, kafka: str, topic: 
             delivery.put(firing("a"), T0)
             begun = time.monotonic()
             delivery.deliver_all(T0)
-            assert time.monotonic() - begun < 15
+            assert time.monotonic() - begun < 60
             error = delivery.health()[0].error
             assert error is not None
             assert f"cannot write to {topic} at {where}" in error

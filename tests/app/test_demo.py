@@ -145,7 +145,7 @@ def test_nothing_is_left_behind_when_it_is_stopped(number: int, tmp_path: Path) 
         "from ettwatch_app.demo import acts\n"
         "from ettwatch_trainer import launch\n"
         "acts.has_torch = lambda: True\n"
-        "code = 'import time, os; print(\"attempt 0  pid\", os.getpid(), flush=True); time.sleep(100)'\n"
+        "code = 'import time, os; print(\"attempt 0  pid\", os.getpid(), flush=True); time.sleep(600)'\n"
         "argv = [sys.executable, '-m', 'ettwatch.cli', 'run', '--job', 'x', '--', sys.executable, '-c', code]\n"
         "launch.job_command = lambda _: (argv, {})\n"
         "from ettwatch_app.commands.demo import demo\n"
@@ -161,9 +161,9 @@ def test_nothing_is_left_behind_when_it_is_stopped(number: int, tmp_path: Path) 
         assert alive(worker)
         assert alive(up)
         process.send_signal(number)
-        process.communicate(timeout=60)
+        process.communicate(timeout=120)
     assert process.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}[signal.Signals(number)]
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while (alive(worker) or alive(up)) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not alive(worker)
@@ -185,7 +185,7 @@ def test_a_child_that_will_not_stop_is_killed(tmp_path: Path, monkeypatch: pytes
 def test_the_tail_of_a_log(tmp_path: Path) -> None:
     code = "for n in range(1000): print('line', n)"
     child = Child([sys.executable, "-c", code], ENVIRONMENT, tmp_path / "log")
-    assert child.wait(30) == 0
+    assert child.wait(60) == 0
     assert child.tail(2) == "line 998\nline 999"
 
 
@@ -199,7 +199,7 @@ def test_progress_reads_the_lines_of_the_trainer(tmp_path: Path, capsys: pytest.
         "print('attempt 1  no end of li', end='')\n"
     )
     child = Child([sys.executable, "-c", code], ENVIRONMENT, tmp_path / "log")
-    child.wait(30)
+    child.wait(60)
     with TrainingProgress(child, 50) as progress:
         progress.look()
         progress.look()

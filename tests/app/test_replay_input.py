@@ -301,7 +301,7 @@ def test_a_reader_that_goes_away_ends_it_quietly(tmp_path: Path) -> None:
         process.stdout.readline()
         process.stdout.close()
         told = process.stderr.read()
-        process.wait(30)
+        process.wait(60)
     assert (process.returncode, told) == (141, b"")
 
 
@@ -317,7 +317,7 @@ def test_ctrl_c_ends_it_quietly() -> None:
         process.stdin.write(many(5_000))
         process.stdin.flush()
         process.send_signal(2)
-        out, told = process.communicate(timeout=30)
+        out, told = process.communicate(timeout=60)
     assert (process.returncode, out, told) == (130, b"", b"interrupted\n")
 
 

@@ -199,8 +199,9 @@ def test_to_start_the_workers_of_a_loader_again_is_a_wait(auto: Run, spool: Path
     code = """
         import time, torch
         class Slow(torch.utils.data.DataLoader):
+            waits = iter([6, 0.3, 0.3])
             def _get_iterator(self):
-                time.sleep(0.3)
+                time.sleep(next(self.waits))
                 return super()._get_iterator()
         weights = torch.nn.Parameter(torch.zeros(1))
         optimizer = torch.optim.SGD([weights], lr=0.1)
@@ -213,4 +214,4 @@ def test_to_start_the_workers_of_a_loader_again_is_a_wait(auto: Run, spool: Path
     done = auto(code)
     assert (done.returncode, done.stderr) == (0, "")
     # Of the first epoch it is the first batch's, or start-up; of the others there is no other name for it.
-    assert timeline(events(spool)).summary.stages["wasted_training.data_stall"] == pytest.approx(0.6, abs=0.25)
+    assert 0.55 < timeline(events(spool)).summary.stages["wasted_training.data_stall"] < 6

@@ -65,16 +65,17 @@ def test_its_components_are_those_of_one_instrumented_by_hand(tmp_path: Path) ->
     assert (auto.status, auto.attempts, auto.nof, auto.flags) == ("succeeded", 2, 1, [])
     assert (hand.status, hand.attempts, hand.nof, hand.flags) == ("succeeded", 2, 1, [])
     differ = {name: auto.components[name] - hand.components[name] for name in hand.components}
-    assert all(abs(seconds) < 1 for seconds in differ.values()), differ
-    assert abs(auto.effective_s - hand.effective_s) < 1
+    near = max(1.0, hand.e2e_s / 20)  # the slower the machine, the more time goes by between two notes of one thing
+    assert all(abs(seconds) < near for seconds in differ.values()), differ
+    assert abs(auto.effective_s - hand.effective_s) < near
     assert auto.tts_s is not None
     assert hand.tts_s is not None
-    assert abs(auto.tts_s - hand.tts_s) < 1
-    assert abs(auto.ttr_s[0] - hand.ttr_s[0]) < 1
+    assert abs(auto.tts_s - hand.tts_s) < near
+    assert abs(auto.ttr_s[0] - hand.ttr_s[0]) < near
     # The optimizer keeps count of its steps, so what is done again is known, too.
     again, by_hand = (summary.stages["wasted_training.rework"] for summary in (auto, hand))
     assert min(again, by_hand) > 0
-    assert again == pytest.approx(by_hand, abs=0.5)
+    assert again == pytest.approx(by_hand, abs=near / 2)
     assert {event.rank for event in found if event.kind == "phase_started"} == {0, 1}
     (failed, _) = [event for event in found if event.kind == "attempt_ended" and event.source == "launcher"]
     assert getattr(failed, "message") == "rank 1 was ended by SIGKILL"  # noqa: B009

@@ -147,10 +147,8 @@ GROUP = """
         save({"m": model.state_dict()}, checkpoint_id=folder + "/b")
         dist.destroy_process_group()
     if __name__ == "__main__":
-        import socket
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        import random
+        port = random.SystemRandom().randrange(20_000, 32_000)  # none that is given to whoever asks for any
         mp.start_processes(work, args=(FOLDER, port), nprocs=2, start_method=METHOD)
 """
 

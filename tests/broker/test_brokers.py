@@ -84,7 +84,7 @@ def test_brokers_end_with_a_test_run_that_is_killed(tmp_path: Path) -> None:
         bootstrap = run.stdout.readline().strip()
         assert answers(bootstrap)
         run.send_signal(signal.SIGKILL)
-    end = time.monotonic() + 5  # a broker that only lost its data ends by itself, later
+    end = time.monotonic() + 15  # a broker that only lost its data ends by itself, later
     while (answers(bootstrap) or any(tmp_path.iterdir())) and time.monotonic() < end:
         time.sleep(0.05)
     assert not answers(bootstrap)

@@ -33,7 +33,7 @@ def make(client: KafkaAdminClient, counts: dict[str, int]) -> None:
 def why(kafka: str, prefix: str, partitions: int) -> str:
     """The line; empty if all is well."""
     try:
-        precheck(Access.read({}, kafka), plan(TopicSettings(prefix, partitions)), 10)
+        precheck(Access.read({}, kafka), plan(TopicSettings(prefix, partitions)), 30)
     except SettingError as error:
         return str(error)
     return ""
@@ -58,7 +58,7 @@ def test_topics_are_as_planned_or_one_line_says_what_to_do(kafka: str, prefix: s
     assert differs.startswith(f"the topic {called.jobs} has 3 partitions, wanted: 2, as {called.events} has; ")
 
     client.delete_topics([called.jobs])
-    gone = time.monotonic() + 20
+    gone = time.monotonic() + 60
     while why(kafka, prefix, 2) == differs and time.monotonic() < gone:
         time.sleep(0.1)
     make(client, {called.jobs: 2})
@@ -96,7 +96,7 @@ def test_a_worker_needs_no_topic_but_those_it_names(kafka: str, prefix: str, cli
 def test_a_login_that_is_refused(own: Cluster, prefix: str, login: dict[str, str], says: str) -> None:
     access = Access.read({f"ETTWATCH_KAFKA_{name}": value for name, value in login.items()}, own.guarded)
     with pytest.raises(BrokersError, match=re.escape(says)) as refused:
-        precheck(access, plan(TopicSettings(prefix)), 3)
+        precheck(access, plan(TopicSettings(prefix)), 8)
     assert "wrong-one" not in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -125,7 +125,7 @@ def test_somebody_listens_and_never_answers() -> None:
         begun = time.monotonic()
         with pytest.raises(BrokersError, match="they do not answer in time"):
             precheck(Access.read({}, f"127.0.0.1:{silent.getsockname()[1]}"), plan(TopicSettings()), 0.5)
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 60
 
 
 class Quiet:

@@ -27,7 +27,7 @@ def ask(*words: str, **env: str) -> Result:
 
 
 def kill_while_connected(cluster: Cluster) -> None:
-    with admin(Access.read({}, cluster.bootstrap), 2) as client:
+    with admin(Access.read({}, cluster.bootstrap), 8) as client:
         cluster.kill(0)
         client.describe_topics(["any"])
 
@@ -83,7 +83,7 @@ def test_what_is_wrong_is_found_and_nothing_is_changed(kafka: str, prefix: str, 
     changed = client.alter_configs([ConfigResource("TOPIC", called.attempts, configs)])
     assert changed == {"topic": {called.attempts: "OK"}}
     found = ask("check", *SMALL, COLUMNS="200", **env)
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while "wrong_retention" not in found.stdout and time.monotonic() < end:  # a broker takes a moment to know
         found = ask("check", *SMALL, COLUMNS="200", **env)
     assert found.exit_code == 1
@@ -132,7 +132,7 @@ def test_brokers_that_go_away_meanwhile(own: Cluster) -> None:
     try:
         with pytest.raises(BrokersError, match="stopped answering"):
             kill_while_connected(own)
-        assert time.monotonic() - begun < 30
+        assert time.monotonic() - begun < 100
     finally:
         own.start(0)
 
@@ -151,7 +151,7 @@ def test_somebody_listens_and_never_answers() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         begun = time.monotonic()
         done = ask("check", "--bootstrap", f"127.0.0.1:{silent.getsockname()[1]}", "--timeout", "0.5")
-        assert time.monotonic() - begun < 10
+        assert time.monotonic() - begun < 60
     assert done.exit_code == 2
     assert "they do not answer in time" in done.stderr
 

@@ -61,7 +61,8 @@ def path_of(name: str) -> Path:
         return Path(there)
     folder = cache()
     place = folder / (name + "-" + BUILT[name].rpartition("@")[2] if name in BUILT else name)
-    with alone(folder):
+    # A build takes minutes; who wants a package out of the same cache, here or elsewhere, need not wait for it.
+    with alone(folder / ".builds" if name in BUILT else folder):
         if not place.exists():
             print(f"\n{name} is not on PATH: putting it into {folder}, which may take some minutes", flush=True)
             with tempfile.TemporaryDirectory(dir=folder) as made:

@@ -98,7 +98,7 @@ class House:
             consumer.assign(parts)
             consumer.seek_to_beginning(*parts)
             ends, found = consumer.end_offsets(parts), []
-            stop = time.monotonic() + 30
+            stop = time.monotonic() + 90
             while any(consumer.position(part) < ends[part] for part in parts):
                 assert time.monotonic() < stop
                 for records in consumer.poll(timeout_ms=200).values():
@@ -302,7 +302,7 @@ def test_records_that_are_no_letters_and_gaps_do_not_hold_it_up(house: House) ->
 
     begun = time.monotonic()
     done = house.ask("list", "--format", "json")
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 25
     assert done.exit_code == 1
     assert "1 record of" in done.stderr
     assert "partition 0, offset 2: dead letter: header ettwatch.code: is missing" in done.stderr
@@ -359,7 +359,7 @@ def test_killed_between_send_and_mark_it_sends_twice_at_worst(house: House) -> N
     house.make()
     house.put([house.letter(1), house.letter(2)])
     env = {"ETTWATCH_KAFKA": house.kafka, "ETTWATCH_TOPIC_PREFIX": house.called.app.removesuffix("-worker")}
-    killed = subprocess.run([sys.executable, "-c", KILLED], env=os.environ | env, capture_output=True, timeout=60)
+    killed = subprocess.run([sys.executable, "-c", KILLED], env=os.environ | env, capture_output=True, timeout=120)
     assert killed.returncode == -signal.SIGKILL
     assert len(house.read(house.called.events)) == 2
     assert house.offsets() == [1, 2]
@@ -385,10 +385,10 @@ def test_a_broker_that_dies_in_the_middle(own: Cluster, prefix: str, monkeypatch
     monkeypatch.setattr(Courier, "settle", settle_once)
     begun = time.monotonic()
     try:
-        done = house.ask("replay", "--all-letters", "--yes", "--timeout", "1")
+        done = house.ask("replay", "--all-letters", "--yes", "--timeout", "5")
     finally:
         own.start(0)
-    assert time.monotonic() - begun < 60
+    assert time.monotonic() - begun < 150
     assert done.exit_code == 1
     assert "stopped answering" in done.stderr
     assert "1 of 3 messages were done before: run it again for the rest" in done.stderr
@@ -416,7 +416,7 @@ def test_the_login(own: Cluster, prefix: str) -> None:
     login = {"ETTWATCH_KAFKA_USER": USER, "ETTWATCH_KAFKA_SECURITY": "SASL_PLAINTEXT", "ETTWATCH_KAFKA": own.guarded}
     right = house.ask("replay", "--all-letters", "--yes", **login, ETTWATCH_KAFKA_PASSWORD=PASSWORD)
     assert right.exit_code == 0, right.output
-    wrong = house.ask("list", "--timeout", "3", **login, ETTWATCH_KAFKA_PASSWORD="wrong-one")
+    wrong = house.ask("list", "--timeout", "10", **login, ETTWATCH_KAFKA_PASSWORD="wrong-one")
     assert (wrong.exit_code, wrong.stdout) == (2, "")
     assert "they do not let 'ettwatch' in" in wrong.stderr
     assert len(wrong.stderr.splitlines()) == 1

@@ -18,7 +18,7 @@ from support.viewers import watching
 PROGRAM: Final = "from ettwatch_app.commands.monitor import monitor; monitor()"
 
 VIEWERS: Final = 5
-FEW_S: Final = 20.0
+FEW_S: Final = 40.0
 """Within this it has to end, also where the machine has much to do; alone it takes two seconds."""
 
 
@@ -42,7 +42,7 @@ def test_it_ends_soon_and_in_silence_while_people_watch(number: signal.Signals, 
     with demo(tmp_path) as (process, client):
         told: list[list[bytes]] = [[] for _ in range(VIEWERS)]
         viewers = [watching(client.place, pieces) for pieces in told]
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while not all(b"event: live" in b"".join(pieces) for pieces in told):
             assert time.monotonic() < deadline, "somebody was told nothing"
             time.sleep(0.05)
@@ -51,7 +51,7 @@ def test_it_ends_soon_and_in_silence_while_people_watch(number: signal.Signals, 
         assert process.wait(60) == 0
         took = time.monotonic() - begin
         for viewer in viewers:
-            viewer.join(10)
+            viewer.join(60)
             assert not viewer.is_alive()
         assert process.stderr is not None
         rest = process.stderr.read()
@@ -69,5 +69,5 @@ def test_the_demo_serves_and_ends_when_it_is_told(number: signal.Signals, tmp_pa
         assert client.get("fleet")["total"]["jobs"] > 0
         assert len(client.get("alerts", {"status": "firing"})["alerts"]) == 2
         process.send_signal(number)
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
     assert list(tmp_path.iterdir()) == []

@@ -10,9 +10,9 @@ from support.kafka import Cluster
 from support.pipeline_faults import FAULTS, Disturbance
 from support.pipeline_runs import Size, report, run_fault
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
 
-SIZE: Final = Size(jobs=60, feed_s=8, rounds=1, pause_s=3, drain_s=90)
+SIZE: Final = Size(jobs=60, feed_s=8, rounds=1, pause_s=3, drain_s=180)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)

@@ -10,7 +10,7 @@ from support.kafka import Cluster
 from support.pipeline_faults import FAULTS
 from support.pipeline_runs import Size, report, run_fault
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
 
 OLDEST: Final = "3.9.1"
 KILLED: Final = next(fault for fault in FAULTS if fault.name == "worker_killed")
@@ -25,7 +25,7 @@ def oldest() -> Iterator[Cluster]:
 
 
 def test_on_the_oldest_kafka_a_killed_worker_changes_no_row(oldest: Cluster, tmp_path: Path, prefix: str) -> None:
-    run = run_fault(KILLED, oldest, tmp_path, prefix, Size(40, feed_s=5, rounds=1, pause_s=2, drain_s=90), seed=3)
+    run = run_fault(KILLED, oldest, tmp_path, prefix, Size(40, feed_s=5, rounds=1, pause_s=2, drain_s=180), seed=3)
     assert run.comparison.differences == [], report(run)
     assert run.comparison.events == run.feed.events > 3_000
 

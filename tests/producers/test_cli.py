@@ -54,7 +54,7 @@ def test_help_lists_commands_without_importing_them() -> None:
         except SystemExit as end: print("exit", end.code)
         print(sorted(name for name in sys.modules if name.startswith(("ettwatch_", "kafka", "pydantic", "rich"))))
     """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=30)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
     assert done.stdout.splitlines()[-2:] == ["exit 0", "[]"]
     for name in ("demo", "doctor", "rebuild", "replay", "report", "run", "sql", "up"):
         assert f"\n  {name} " in done.stdout
@@ -169,7 +169,7 @@ def test_a_reader_that_goes_away_is_no_fault() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=30,
+        timeout=120,
     )
     assert (done.stdout, done.stderr) == ("x" * 10, "")
 

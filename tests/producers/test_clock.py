@@ -6,6 +6,9 @@ import pytest
 from ettwatch.clock import Clock, boot_id
 from support.spooled import Recording, python, timeline
 
+MANY_MINUTES_US = 600_000_000
+"""Less than the hour by which clocks are set here, more than any machine stands still."""
+
 
 def test_a_wall_clock_that_is_set_back_bends_no_duration(recording: Recording, monkeypatch: pytest.MonkeyPatch) -> None:
     rec = recording.start()
@@ -22,7 +25,7 @@ def test_a_wall_clock_that_is_set_back_bends_no_duration(recording: Recording, m
     found = timeline(recording.events())
     assert found.summary.flags == []
     (span,) = found.spans
-    assert 50_000 <= span.end - span.start < 2_000_000
+    assert 50_000 <= span.end - span.start < MANY_MINUTES_US
     assert found.summary.effective_s >= 0.02
 
 
@@ -34,19 +37,20 @@ def test_processes_of_one_launcher_keep_one_time(monkeypatch: pytest.MonkeyPatch
         return
     real = time.time_ns
     monkeypatch.setattr(time, "time_ns", lambda: real() - 3_600_000_000_000)
-    assert abs(Clock.take_over(handed).now() - clock.now()) < 1_000_000
+    assert abs(Clock.take_over(handed).now() - clock.now()) < MANY_MINUTES_US
     assert clock.now() - Clock().now() > 3_000_000_000
 
 
 @pytest.mark.parametrize("text", [None, "", "7", "1:2", "a:b:c", "-1:2:x", "1:2:another-boot", "1:2:3:4"])
 def test_a_clock_of_elsewhere_is_not_taken_over(text: str | None) -> None:
-    assert abs(Clock.take_over(text).now() - time.time_ns() // 1000) < 5_000_000
+    assert abs(Clock.take_over(text).now() - time.time_ns() // 1000) < MANY_MINUTES_US
 
 
 def test_a_trainer_started_after_the_clock_was_set_back_is_in_its_attempt(spool: Path) -> None:
     if boot_id() is None:
         return
-    handed = Clock(time.time_ns() // 1000 + 3_600_000_000).hand_down() or ""  # the launcher began an hour "later"
+    later = time.time_ns() // 1000 + 3_600_000_000  # the launcher began an hour "later"
+    handed = Clock(later).hand_down() or ""
     python("import ettwatch; ettwatch.init(job='job').end()", spool, {"ETTWATCH_CLOCK": handed})
-    (found,) = {event.ts // 3_600_000_000 for event in Recording(spool).events("attempt_started")}
-    assert found - time.time_ns() // 3_600_000_000_000 == 1
+    (found,) = Recording(spool).events("attempt_started")
+    assert later <= found.ts < later + MANY_MINUTES_US

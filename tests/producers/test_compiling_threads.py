@@ -36,7 +36,7 @@ with ettwatch.init() as rec:
 @pytest.mark.torch
 def test_a_phase_and_a_step_beside_a_compilation_are_told(tmp_path: Path) -> None:
     env = {**os.environ, "ETTWATCH_SPOOL": str(tmp_path / "spool"), "ETTWATCH_JOB": "j", "ETTWATCH_GPUS": "1"}
-    done = subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, timeout=250)
     assert done.returncode == 0, done.stderr
     (phase,) = events(tmp_path / "spool", "phase_started")
     assert getattr(phase, "phase") == "wasted_training.evaluation"  # noqa: B009

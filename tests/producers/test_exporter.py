@@ -26,7 +26,7 @@ from ettwatch.delivery.round import Round
 from ettwatch.delivery.waiting import WaitingFolder
 from ettwatch.settings import Brokers, read
 from ettwatch.transport import FileTransport
-from support.spooled import python
+from support.spooled import python, until
 
 HOST = "host"
 
@@ -197,11 +197,14 @@ def test_one_who_relied_on_the_leader_is_not_forgotten(spool: Path, make: Make, 
 
 
 def test_a_leader_that_shows_no_life_is_not_waited_for(spool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(election_module, "STALE_S", 0.1)
+    now = [1_000.0]
+    monkeypatch.setattr(election_module, "monotonic", lambda: now[0])
     leader, other = Election(str(spool), HOST), Election(str(spool), HOST)
     assert leader.role() == "leads"
     assert other.role() == "follows"
-    time.sleep(0.15)
+    now[0] += election_module.STALE_S - 1
+    assert other.role() == "follows"
+    now[0] += 2
     assert other.role() == "alone"
     assert leader.role() == "leads"
     assert other.role() == "follows"
@@ -503,18 +506,16 @@ def test_a_transport_that_raises_reaches_nobody_and_is_told_of_once(
 
     stub.fails = fails
     sent = make()
-    post = courier(spool, sent, monkeypatch)
+    post = courier(spool, sent, monkeypatch, ETTWATCH_EXIT_S="60")
     for number in range(5):
         sent.put(line(number), True)
         post.wake()
-    deadline = time.monotonic() + 10
-    while calls < 3 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert calls >= 3
+    until(lambda: calls >= 3)
     assert len(caplog.records) == 1
     stub.fails = lambda: None
+    until(lambda: len(stub.sent) > 0)
     sent.close(0)
-    post.flush(5)
+    post.flush(60)
     assert stub.numbers == list(range(5))
     assert post._thread is None
 
@@ -525,23 +526,28 @@ def test_flush_waits_no_longer_than_told_and_never_twice(
     go_on = threading.Event()
 
     def fails() -> None:
-        go_on.wait(10)
+        go_on.wait(120)
 
     stub.fails = fails
     sent = make()
     post = courier(spool, sent, monkeypatch, ETTWATCH_EXIT_S="0.3")
     sent.put(line(1), True)
     post.wake()
-    begun = time.monotonic()
-    post.flush(5)
-    assert 0.2 < time.monotonic() - begun < 1
-    begun = time.monotonic()
-    post.flush(5)
-    assert time.monotonic() - begun < 0.1
+    asked: list[float | None] = []
+    wait = post._flushed.wait
+
+    def waits(seconds: float | None = None) -> bool:
+        asked.append(seconds)
+        return wait(seconds)
+
+    monkeypatch.setattr(post._flushed, "wait", waits)
+    post.flush(60)
+    post.flush(60)
+    assert asked[0] == 0.3
+    assert asked[1] is not None
+    assert asked[1] < 0.05  # nothing is left of it
     go_on.set()
-    deadline = time.monotonic() + 10
-    while post._thread is not None and time.monotonic() < deadline:
-        time.sleep(0.01)
+    until(lambda: post._thread is None)
     assert stub.numbers == [1]
 
 
@@ -553,33 +559,41 @@ def test_a_courier_that_has_ended_begins_again_with_the_next_event(
     for number in range(3):
         sent.put(line(number), True)
         post.wake()
-        post.flush(5)
-        post._left_s = 5
+        post._left_s = 60
+        post.flush(60)
     sent.close(0)
     post.wake()
-    post.flush(5)
+    post._left_s = 60
+    post.flush(60)
     assert stub.numbers == [0, 1, 2]
 
 
 def test_a_fork_in_the_middle_of_an_import_leaves_the_child_able_to_import(spool: Path, tmp_path: Path) -> None:
     package = tmp_path / "path" / "kafka"
     package.mkdir(parents=True)
-    (package / "__init__.py").write_text("import time\ntime.sleep(0.5)\nKafkaProducer = errors = None\n")
+    (package / "__init__.py").write_text(
+        "import sys, time\n"
+        "while not hasattr(sys, 'forks'): time.sleep(0.001)\n"
+        "time.sleep(0.5)\n"
+        "KafkaProducer = errors = None\n"
+    )
     listener = socket.create_server(("127.0.0.1", 0))
     code = """
         import os, sys, time, ettwatch
         from ettwatch.delivery import guard
+        guard.WAIT_S = 60
         rec = ettwatch.init(job="job")
         with rec.phase("trainer_init"): pass
         while "kafka" not in sys.modules: time.sleep(0.001)
-        begun = time.monotonic()
+        sys.forks = True
         pid = os.fork()
         if pid == 0:
             import kafka
             os._exit(0)
-        waited = time.monotonic() - begun
+        waited = hasattr(sys.modules["kafka"], "KafkaProducer")
+        if not waited: os.kill(pid, 9)
+        assert waited, "the fork did not wait for the end of the import"
         assert os.waitpid(pid, 0)[1] == 0
-        assert 0.1 < waited < 2, waited
         os._exit(0)
     """
     env = {

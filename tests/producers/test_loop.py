@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 
 from ettwatch.loop import Loop
+from ettwatch.reporter import Reporter
 from ettwatch.spans import Phase
 from ettwatch.tracked import Batches
 from ettwatch_schemas import Progress, TrainingEnded, TrainingStarted
@@ -33,17 +34,25 @@ def test_the_first_step_reports_and_then_only_time_does(recording: Recording) ->
     assert (ended.position, ended.step) == (100 + 50 * 32, 57)
 
 
-def test_progress_goes_out_three_times_as_often_as_is_promised(recording: Recording) -> None:
+def test_progress_goes_out_three_times_as_often_as_is_promised(
+    recording: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Reporter, "_beat", lambda reporter: 60.0)  # no late step is reported by anybody else
     rec = recording.start()
     rec.training_started(report_every_s=0.3)
-    until_ns = time.monotonic_ns() + 600_000_000
-    while time.monotonic_ns() < until_ns:
-        time.sleep(0.005)
-        rec.step(1)
-    sent = progress(recording)
-    gaps = [later.ts - earlier.ts for earlier, later in pairwise(sent)]
-    assert 2 <= len(sent) <= 8
+    gaps: list[int] = []
+
+    def often() -> bool:
+        for _ in range(60):
+            time.sleep(0.005)
+            rec.step(1)
+        sent = progress(recording)
+        gaps[:] = [later.ts - earlier.ts for earlier, later in pairwise(sent)]
+        return len(sent) > 4 and min(gaps) < 250_000  # a machine that is busy is late at times
+
+    until(often)
     assert all(gap >= 90_000 for gap in gaps)
+    sent = progress(recording)
     assert [event.position for event in sent] == sorted({event.position for event in sent})
 
 
@@ -53,12 +62,13 @@ def test_a_loop_that_stands_still_is_heard(recording: Recording) -> None:
         rec.step(5)
         rec.step(5)
         stepped = rec._loop.mark[2]
-        until(lambda: len(progress(recording)) >= 4)
-    first, second, *rest = progress(recording)
-    assert (first.position, second.position) == (15, 20)
+        until(lambda: [event.position for event in progress(recording)].count(20) >= 3)
+    # The first step may be told of once more, if the second is late.
+    (first, *_), (second, *rest) = (
+        [event for event in progress(recording) if event.position == position] for position in (15, 20)
+    )
     assert second.ts == rec._outbox.clock.at(stepped)  # that of the step, not of the report
-    assert {event.position for event in rest} == {20}
-    assert rest[0].ts > second.ts
+    assert first.ts < second.ts < rest[-1].ts
 
 
 def test_a_first_step_that_takes_long_is_heard_as_heartbeats(recording: Recording) -> None:
@@ -85,14 +95,16 @@ def slow(batches: int, seconds: float) -> Iterator[int]:
 
 def test_waits_for_data_are_measured(recording: Recording) -> None:
     rec = recording.start(FAST)
+    begin = time.monotonic_ns()
     with rec.training():
         for _ in rec.track(slow(4, 0.05)):
             time.sleep(0.02)
             rec.step(1)
+    took_us = (time.monotonic_ns() - begin) // 1000
     (ended,) = recording.events("training_ended")
     assert isinstance(ended, TrainingEnded)
     assert ended.data_wait_us is not None
-    assert 200_000 <= ended.data_wait_us < 2_000_000
+    assert 200_000 <= ended.data_wait_us < took_us - 80_000
     waits = [event.data_wait_us or 0 for event in progress(recording)]
     assert waits == sorted(waits)
 
@@ -100,11 +112,17 @@ def test_waits_for_data_are_measured(recording: Recording) -> None:
 def test_a_wait_that_goes_on_is_told_while_it_does(recording: Recording) -> None:
     rec = recording.start(FAST)
     rec.training_started()
-    waiting = rec.track(slow(2, 0.4))
-    for _ in waiting:
+
+    def told() -> int:
+        return len({event.data_wait_us for event in progress(recording) if event.position == 1})
+
+    def batches() -> Iterator[int]:
+        yield 1
+        until(lambda: told() >= 3)  # that of the step itself, and two while it waits
+        yield 2
+
+    for _ in rec.track(batches()):
         rec.step(1)
-    waits = {event.data_wait_us for event in progress(recording) if event.position == 1}
-    assert len(waits) >= 2
 
 
 def test_a_first_batch_before_the_loop_is_a_phase_and_no_wait(recording: Recording) -> None:

@@ -108,7 +108,7 @@ def test_nothing_to_read_ahead(tmp_path: Path) -> None:
 
 
 def test_how_long_the_last_save_took_to_be_safe_is_known(tmp_path: Path) -> None:
-    with Checkpointer(tmp_path, storage_mb_s=0.05) as made:
+    with Checkpointer(tmp_path, storage_mb_s=0.01) as made:
         assert made.durable_after_s == 0
         saving = made.save(state(), step=1, position=1)
         assert made.durable_after_s == 0, "it is not safe yet"

@@ -18,15 +18,16 @@ from ettwatch_trainer.remedies.checkpoints import Checkpointer
 from ettwatch_trainer.remedies.publishing import hand_over, resume_pending, status, wait
 from ettwatch_trainer.remedies.publishing.supervisor import FAILED, supervise
 from support.checkpoint_factories import Scorer
+from support.spooled import until
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.timeout(600)]
 
 TRAINER = """
-import json, sys, time
+import json, sys
 import ettwatch
 from pathlib import Path
 from ettwatch_trainer.remedies.checkpoints import Checkpointer
-from ettwatch_trainer.remedies.publishing import hand_over
+from ettwatch_trainer.remedies.publishing import hand_over, status
 from support.checkpoint_factories import Scorer
 
 folder = Path(sys.argv[1])
@@ -35,12 +36,11 @@ with ettwatch.init(job="clicks", gpus=8) as recorder:
         recorder.step(10)
     checkpointer = Checkpointer(folder / "checkpoints", mode="blocking")
     found = checkpointer.save({"model": Scorer()}, step=1, position=10).durable.result()
-    began = time.monotonic()
     with recorder.phase("shutdown.model_publish"):
         arguments = json.loads(sys.argv[3])
         out = folder / "out"
         request = hand_over(found.path, factory=sys.argv[2], arguments=arguments, out=out, recorder=recorder)
-    print(json.dumps([str(request), time.monotonic() - began]))
+    print(json.dumps([str(request), status(request).state]))
 """
 
 
@@ -64,22 +64,19 @@ def test_the_job_ends_at_once_and_the_publisher_goes_on_though_it_is_killed(tmp_
     argv = [sys.executable, "-c", TRAINER, str(tmp_path), "support.checkpoint_factories:deadly", arguments]
     # In a session of its own, which is killed as a whole when the job is over: nothing of the job is left.
     trainer = subprocess.Popen(argv, env=environ(spool), stdout=subprocess.PIPE, text=True, start_new_session=True)
-    out, _ = trainer.communicate(timeout=100)
+    out, _ = trainer.communicate(timeout=250)
     ended = time.time()
     assert trainer.returncode == 0
     with contextlib.suppress(ProcessLookupError):
         os.killpg(trainer.pid, signal.SIGKILL)
-    request, handing_s = json.loads(out)
-    assert handing_s < 0.5
-    found = wait(Path(request), 100)
+    request, state = json.loads(out)
+    assert state in ("pending", "working")  # and it is killed once before it is done
+    found = wait(Path(request), 250)
     assert (found.state, found.tries) == ("done", 2), (Path(request).with_suffix(".log")).read_text()
     assert count.read_bytes() == b"x"
     assert found.published is not None
     assert (tmp_path / "out" / "current").resolve() == found.published
-    until = time.monotonic() + 10
-    while not any(event["kind"] == "attempt_ended" and event["job"] != "clicks" for event in events(spool)):
-        assert time.monotonic() < until
-        time.sleep(0.1)
+    until(lambda: any(event["kind"] == "attempt_ended" and event["job"] != "clicks" for event in events(spool)))
     told = events(spool)
     of_job = [event for event in told if event["job"] == "clicks"]
     of_publisher = [event for event in told if event["job"] == "clicks.publish"]
@@ -102,7 +99,7 @@ def test_what_nobody_finished_is_started_again(tmp_path: Path) -> None:
     request = hand_over(checkpoint, factory=factory, out=tmp_path / "out", start=False)
     assert status(request).state == "pending"
     assert resume_pending(tmp_path / "out") == [request]
-    assert wait(request, 100).state == "done"
+    assert wait(request, 250).state == "done"
     assert resume_pending(tmp_path / "out") == []
 
 

@@ -20,6 +20,7 @@ from support.spooled import events
 pytestmark = [
     pytest.mark.torch,
     pytest.mark.slow,
+    pytest.mark.timeout(600),
     pytest.mark.skipif(backend() != "inductor", reason="inductor cannot build code here"),
 ]
 

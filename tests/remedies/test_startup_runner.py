@@ -24,7 +24,7 @@ def nothing() -> None:
 
 
 def test_steps_that_do_not_wait_for_each_other_run_at_the_same_time() -> None:
-    meet = threading.Barrier(3, timeout=20)
+    meet = threading.Barrier(3, timeout=60)
     done = Startup(deadline_s=60).add("a", meet.wait).add("b", meet.wait).add("c", meet.wait, here=True).run()
     assert sorted(done.values()) == [0, 1, 2]
 
@@ -65,7 +65,7 @@ def test_only_what_is_pinned_runs_in_the_calling_thread() -> None:
 
 def test_a_pinned_step_holds_nothing_up_that_does_not_wait_for_it() -> None:
     reached = threading.Event()
-    startup = Startup(deadline_s=60).add("here", lambda: reached.wait(20), here=True)
+    startup = Startup(deadline_s=60).add("here", lambda: reached.wait(60), here=True)
     startup.add("first", nothing).add("second", nothing, after=["first"]).add("third", reached.set, after=["second"])
     assert startup.run()["here"] is True
 
@@ -74,7 +74,7 @@ def test_the_first_failure_names_its_step_and_nothing_more_begins() -> None:
     begun: list[str] = []
     released = threading.Event()
     startup = Startup(deadline_s=60)
-    startup.add("slow", lambda: released.wait(20))
+    startup.add("slow", lambda: released.wait(60))
     startup.add("read", fail, after=["open"]).add("open", nothing)
     startup.add("train", lambda: begun.append("train"), after=["read"])
     startup.add("report", lambda: begun.append("report"), after=["slow"], here=True)
@@ -105,18 +105,18 @@ def test_a_step_that_ends_its_thread_is_a_failure() -> None:
 
 
 def hang_in_the_store(released: threading.Event) -> None:
-    released.wait(60)
+    released.wait(120)
 
 
 def test_a_deadline_names_what_hangs_and_where() -> None:
     released = threading.Event()
-    startup = Startup(deadline_s=0.3).add("read", lambda: hang_in_the_store(released)).add("other", nothing)
+    startup = Startup(deadline_s=2.5).add("read", lambda: hang_in_the_store(released)).add("other", nothing)
     startup.add("train", nothing, after=["read"])
     began = time.monotonic()
-    with pytest.raises(StartupError, match=r"did not end within 0\.3 s: read has run for .* s \(in .*\)") as raised:
+    with pytest.raises(StartupError, match=r"did not end within 2\.5 s: read has run for .* s \(in .*\)") as raised:
         startup.run()
     released.set()
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 100
     assert raised.value.step == "read"
     assert "never begun: train" in str(raised.value)
     assert "other" not in str(raised.value)

@@ -7,9 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Mapping
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -24,10 +22,13 @@ def ends(spool: Path) -> list[AttemptEnded]:
     return [event for event in events(spool) if isinstance(event, AttemptEnded) and event.source == "launcher"]
 
 
-def start(spool: Path, code: str, *options: str, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+def start(
+    spool: Path, code: str, *options: str, env: Mapping[str, str] | None = None, stdin: int | None = None
+) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [*ETTWATCH, "run", *options, "--", *PYTHON, textwrap.dedent(code)],
         env=environment(spool, env),
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -51,7 +52,7 @@ def test_a_message_of_a_gpu_out_of_memory_is_the_cause(spool: Path, tmp_path: Pa
             stdout=subprocess.PIPE,
             stderr={"pipe": subprocess.PIPE, "same pipe": subprocess.STDOUT}.get(where, file),
             check=False,
-            timeout=60,
+            timeout=120,
         )
     assert done.returncode == 1
     (over,) = ends(spool)
@@ -70,7 +71,7 @@ def test_a_message_of_a_gpu_out_of_memory_is_the_cause(spool: Path, tmp_path: Pa
 def test_standard_error_passes_through_byte_for_byte(spool: Path) -> None:
     code = "import os\nfor n in range(300): os.write(2, bytes([n % 256]) * 10_007)"
     done = subprocess.run(
-        [*ETTWATCH, "run", "--", *PYTHON, code], env=environment(spool), capture_output=True, check=False, timeout=60
+        [*ETTWATCH, "run", "--", *PYTHON, code], env=environment(spool), capture_output=True, check=False, timeout=120
     )
     assert done.stderr == b"".join(bytes([n % 256]) * 10_007 for n in range(300))
 
@@ -93,7 +94,7 @@ def test_a_reader_that_is_killed_is_replaced(spool: Path) -> None:
     ]
     assert len(readers) == 1
     os.kill(readers[0], signal.SIGKILL)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=120)
     assert process.returncode == 0
     assert len(err) > 1_000_000
 
@@ -141,39 +142,44 @@ STUCK = """
             time.sleep(0.1)
             rec.step(25)
     if rec.attempt == 0:
-        time.sleep(60)
+        time.sleep(600)
 """
 
 
 @pytest.mark.parametrize(("starts", "option"), [("True", "--hang-after"), ("False", "--start-within")])
 def test_what_hangs_is_ended_and_started_again(spool: Path, starts: str, option: str) -> None:
-    began = time.monotonic()
+    # Long enough for a busy machine to begin, and to go on; far shorter than it hangs.
     done = launch(
         (*PYTHON, textwrap.dedent(STUCK).replace("STARTS", starts)),
         spool,
-        *("--on-hang", "kill", option, "2", "--grace", "0.5", "--max-restarts", "1", "--backoff", "0"),
+        *("--on-hang", "kill", option, "6", "--grace", "0.5", "--max-restarts", "1", "--backoff", "0"),
         env={"ETTWATCH_REPORT_EVERY_S": "0.5"},
     )
     assert done.returncode == 0, done.stderr
-    assert time.monotonic() - began < 40
     assert "it hangs: no " in done.stderr
     first, second = ends(spool)
     assert (first.outcome, first.cause, second.outcome) == ("failed", "timeout", "succeeded")
     assert first.message is not None
-    assert first.message.startswith("no progress for 2 s after step 4" if starts == "True" else "no step within 2 s")
+    assert first.message.startswith("no progress for 6 s after step 4" if starts == "True" else "no step within 6 s")
 
 
 def test_a_hang_is_only_told_by_default(spool: Path) -> None:
     code = """
-        import time, ettwatch
+        import sys, ettwatch
         rec = ettwatch.init()
         rec.training_started(position=0)
-        rec.step(1); time.sleep(4); rec.step(1); time.sleep(2.5)
+        rec.step(1); sys.stdin.readline(); rec.step(1); sys.stdin.readline()
     """
-    done = launch((*PYTHON, textwrap.dedent(code)), spool, "--hang-after", "1", env={"ETTWATCH_REPORT_EVERY_S": "0.5"})
-    assert done.returncode == 0
-    assert done.stderr.count("it hangs") == 2
-    assert done.stderr.count("training moves again") == 1
+    process = start(spool, code, "--hang-after", "1", env={"ETTWATCH_REPORT_EVERY_S": "0.5"}, stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stderr is not None
+    assert "it hangs" in process.stderr.readline()
+    process.stdin.write("step\n")
+    process.stdin.flush()
+    assert "training moves again" in process.stderr.readline()
+    assert "it hangs" in process.stderr.readline()
+    _, err = process.communicate("end\n", timeout=120)
+    assert (process.returncode, err) == (0, "")
     assert ends(spool)[0].outcome == "succeeded"
 
 
@@ -183,7 +189,7 @@ def test_a_command_that_ignores_its_end_is_killed_when_asked(spool: Path) -> Non
     assert process.stdout is not None
     process.stdout.readline()
     process.send_signal(signal.SIGTERM)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 137
     assert "it is killed" in err
     assert (ends(spool)[-1].outcome, ends(spool)[-1].signal) == ("preempted", 9)
@@ -200,7 +206,7 @@ def test_ranks_whose_agent_was_killed_are_ended_with_it(spool: Path) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     """
     process = start(spool, agent, "--grace", "0.3")
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == 137
     assert "ranks that the command left behind were ended" in err
     until(
@@ -209,11 +215,22 @@ def test_ranks_whose_agent_was_killed_are_ended_with_it(spool: Path) -> None:
 
 
 def test_restarts_of_ranks_that_tell_nothing_are_attempts(spool: Path) -> None:
+    # Each rank lives until its attempt is told of: how soon that is depends on how much runs on the machine.
     agent = """
         import os, subprocess, sys, time
+        rank = '''
+        import glob, os, sys, time
+        print(time.time(), flush=True)
+        def told():
+            files = [open(path).read() for path in glob.glob(os.environ["ETTWATCH_SPOOL"] + "/*.jsonl")]
+            return sum(text.count('"attempt_started"') for text in files)
+        while told() <= int(os.environ["TORCHELASTIC_RESTART_COUNT"]): time.sleep(0.05)
+        time.sleep(0.1)
+        '''
         for restart in "012":
             env = {"TORCHELASTIC_RUN_ID": "x", "WORLD_SIZE": "8", "TORCHELASTIC_RESTART_COUNT": restart}
-            subprocess.run([sys.executable, "-c", "import time; time.sleep(2.2)"], env=os.environ | env)
+            print(time.time(), flush=True)
+            subprocess.run([sys.executable, "-c", rank], env=os.environ | env)
     """
     done = launch((*PYTHON, textwrap.dedent(agent)), spool, "--job", "j", "--gpus", "8")
     assert done.returncode == 0, done.stderr
@@ -222,8 +239,9 @@ def test_restarts_of_ranks_that_tell_nothing_are_attempts(spool: Path) -> None:
     assert [(event.attempt, event.outcome) for event in ends(spool)] == [(0, "failed"), (1, "failed"), (2, "succeeded")]
     # One ends where the next begins, and that is when its rank was started.
     assert [event.ts for event in ends(spool)][:2] == [event.ts for event in begun][1:]
-    lasted = [(later.ts - event.ts) / 1e6 for event, later in pairwise(begun)]
-    assert all(2.0 < seconds < 3.5 for seconds in lasted), lasted
+    _, _, *times = map(float, done.stdout.split())
+    for event, before, after in zip(begun[1:], times[::2], times[1::2], strict=True):
+        assert before - 0.1 <= event.ts / 1e6 <= after + 0.1
     summary = timeline(events(spool)).summary
     assert (summary.attempts, summary.nof, summary.flags) == (3, 2, [])
     assert launch(("true",), spool, "--job", "j").returncode == 0
@@ -231,5 +249,6 @@ def test_restarts_of_ranks_that_tell_nothing_are_attempts(spool: Path) -> None:
 
 
 def test_signs_of_life_come_from_the_start_on(spool: Path) -> None:
-    launch(("sleep", "1.2"), spool, env={"ETTWATCH_HEARTBEAT_EVERY_S": "0.3"})
+    wait = f"while [ $(cat {spool}/*.jsonl | grep -c heartbeat) -lt 3 ]; do sleep 0.1; done"
+    launch(("sh", "-c", wait), spool, env={"ETTWATCH_HEARTBEAT_EVERY_S": "0.3"})
     assert len(events(spool, "heartbeat")) >= 3

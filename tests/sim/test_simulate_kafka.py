@@ -30,7 +30,7 @@ def test_arrays_of_events_with_the_job_as_key(kafka: str, prefix: str) -> None:
     assert done.exit_code == 0, done.stderr
 
     want = list(events_of(1, preset("fleet").but(days=0.3, jobs=12)))
-    consumer = KafkaConsumer(bootstrap_servers=kafka, auto_offset_reset="earliest", consumer_timeout_ms=5_000)
+    consumer = KafkaConsumer(bootstrap_servers=kafka, auto_offset_reset="earliest", consumer_timeout_ms=60_000)
     consumer.assign([TopicPartition(topic, number) for number in range(3)])
     found: list[tuple[str, str]] = []
     several = 0
@@ -51,6 +51,6 @@ def test_arrays_of_events_with_the_job_as_key(kafka: str, prefix: str) -> None:
 
 
 def test_a_topic_that_is_not_there(kafka: str, prefix: str) -> None:
-    done = CliRunner().invoke(simulate, [*WORDS, "--bootstrap", kafka, "--prefix", prefix, "--timeout", "3"])
+    done = CliRunner().invoke(simulate, [*WORDS, "--bootstrap", kafka, "--prefix", prefix, "--timeout", "10"])
     assert done.exit_code == 2
     assert f"there is no topic {prefix}.events; make it with: ettwatch topics create" in done.stderr

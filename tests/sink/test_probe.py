@@ -36,7 +36,7 @@ def probe(state: State) -> Iterator[Probe]:
 
 
 def ask(probe: Probe, path: str, method: str = "GET") -> tuple[int, str]:
-    connection = http.client.HTTPConnection(probe.host, probe.port, timeout=5)
+    connection = http.client.HTTPConnection(probe.host, probe.port, timeout=60)
     try:
         connection.request(method, path)
         response = connection.getresponse()
@@ -77,7 +77,7 @@ def test_nothing_can_be_changed(probe: Probe) -> None:
 
 
 def test_a_client_that_says_nothing_holds_up_no_other(probe: Probe) -> None:
-    with socket.create_connection((probe.host, probe.port), timeout=5):
+    with socket.create_connection((probe.host, probe.port), timeout=60):
         assert ask(probe, "/healthz") == (200, "ok\n")
 
 

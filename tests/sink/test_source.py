@@ -64,10 +64,13 @@ def until(true: Callable[[], bool], work: Callable[[], object], seconds: float =
 
 def interrupt(consumer: Any) -> None:
     """Let the member find that the partitions of a topic changed, and a call end before the new join does."""
-    consumer._coordinator._assignment_snapshot = {}
+    coordinator = consumer._coordinator
+    coordinator._assignment_snapshot = {}
     consumer.poll(0)
-    time.sleep(2)  # the join ends meanwhile
-    assert consumer._coordinator.rejoining
+    # The join ends meanwhile.
+    assert until(lambda: coordinator._join_task is not None and coordinator._join_task.is_done, lambda: time.sleep(0.1))
+    time.sleep(1)
+    assert coordinator.rejoining
 
 
 def test_the_client_forgets_a_join_that_takes_longer_than_a_call(kafka: str, prefix: str) -> None:

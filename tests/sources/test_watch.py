@@ -185,12 +185,12 @@ def test_the_command_with_a_sacct_of_its_own(tmp_path: Path) -> None:
     words = [sys.executable, "-c", code, "slurm", "--out", str(tmp_path / "spool"), "--every", "1s"]
     process = subprocess.Popen(words, env=env, stderr=subprocess.PIPE, text=True)
     try:
-        end = time.monotonic() + 30
+        end = time.monotonic() + 90
         while not list((tmp_path / "spool").glob("*.jsonl")) and time.monotonic() < end:
             time.sleep(0.05)
         time.sleep(0.2)
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=10)
+        _, errors = process.communicate(timeout=60)
     finally:
         process.kill()
     assert process.returncode == 0, errors

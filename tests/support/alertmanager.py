@@ -5,7 +5,6 @@ import fcntl
 import json
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -16,6 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+
+from support.ports import free_port
 
 _PACKAGE: Final = "prometheus-alertmanager"
 _ASSETS: Final = b"/usr/share/prometheus/alertmanager"
@@ -60,18 +61,18 @@ class Alertmanager:
                 stdout=log,
                 stderr=log,
             )
-        until(self._ready, 20)
+        until(self._ready)
 
     def stop(self) -> None:
         """Stop it in good order: it keeps what it told, and forgets which alerts it had."""
         if self.process is not None:
             self.process.terminate()
-            self.process.wait(20)
+            self.process.wait(60)
             self.process = None
 
     def alerts(self) -> list[dict[str, Any]]:
         """What it holds to be firing."""
-        with urllib.request.urlopen(f"{self.url}/api/v2/alerts", timeout=5) as answer:
+        with urllib.request.urlopen(f"{self.url}/api/v2/alerts", timeout=60) as answer:
             found: list[dict[str, Any]] = json.load(answer)
         return found
 
@@ -79,7 +80,7 @@ class Alertmanager:
         assert self.process is not None
         assert self.process.poll() is None, (self.folder / "log").read_text()
         try:
-            with urllib.request.urlopen(f"{self.url}/-/ready", timeout=1) as answer:
+            with urllib.request.urlopen(f"{self.url}/-/ready", timeout=5) as answer:
                 return bool(answer.status == 200)
         except OSError:
             return False
@@ -90,9 +91,7 @@ def alertmanager(folder: Path, hook: str) -> Iterator[Alertmanager]:
     """An Alertmanager that tells a webhook."""
     folder.mkdir()
     (folder / "settings.yml").write_text(_SETTINGS % hook)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    running = Alertmanager(folder, program(), port)
+    running = Alertmanager(folder, program(), free_port())
     try:
         running.start()
         yield running

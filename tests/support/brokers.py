@@ -1,4 +1,4 @@
-"""Fixtures of Kafka brokers, started once in each test process. A conftest takes them over by importing them."""
+"""Fixtures of Kafka brokers, started once in each test process: a plugin of tests/conftest.py."""
 
 import gc
 import itertools

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import time
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -95,13 +95,16 @@ def save_on_a_full_disk(rank: int, world: int, folder: Path) -> Any:
 def skip_while_busy(rank: int, world: int, folder: Path) -> Any:
     """Rank 1's first save takes longer than rank 0's; both leave the second one out."""
 
+    asked = threading.Event()
+
     def at(stage: str) -> None:
         if stage == "writing" and rank == 1:
-            time.sleep(0.5)
+            asked.wait(60)
 
     with Checkpointer(folder, when_busy="skip", at=at) as checkpointer:
         state = {f"table{rank}": torch.zeros(10)}
         savings = [checkpointer.save(state, step=step, position=step) for step in (1, 2)]
+        asked.set()
         return [saving.skipped for saving in savings], savings[0].ok(60)
 
 

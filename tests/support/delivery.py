@@ -133,7 +133,7 @@ def receiver() -> Iterator[Receiver]:
             box[0].got.append(Request(self.path, dict(self.headers), body))
             status, headers, said = box[0].answers.pop(0) if box[0].answers else (200, {}, b"ok")
             if status == 0:
-                box[0].delay.wait(5)
+                box[0].delay.wait(60)
                 return
             self.send_response(status)
             for name, value in {**headers, "Content-Length": str(len(said))}.items():

@@ -58,7 +58,7 @@ class Client:
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         if data is not None:
             sent.setdefault("Content-Type", "application/json")
-        connection = http.client.HTTPConnection(self.place, timeout=30)
+        connection = http.client.HTTPConnection(self.place, timeout=60)
         try:
             connection.request(method, where, data, sent)
             answer = connection.getresponse()

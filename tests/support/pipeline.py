@@ -33,7 +33,7 @@ __all__ = ["Pipeline"]
 _QUIET_S: Final = 1.2
 """Two flushes."""
 
-_PUBLISHED_S: Final = 40
+_PUBLISHED_S: Final = 90
 """Longer than any job waits for its publication."""
 
 

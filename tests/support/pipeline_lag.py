@@ -8,7 +8,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message,
 
 __all__ = ["Group", "read_topic", "sizes"]
 
-_CALL_S: Final = 10
+_CALL_S: Final = 60
 _READ_S: Final = 60
 
 

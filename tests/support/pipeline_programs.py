@@ -4,7 +4,6 @@ import contextlib
 import http.client
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,26 +12,19 @@ from pathlib import Path
 from typing import Final
 
 from support.kafka_native import Reaper
+from support.ports import free_port
 
-__all__ = ["Program", "ProgramError", "free_port", "until"]
+__all__ = ["Program", "ProgramError", "until"]
 
 COMMAND: Final = Path(sys.executable).with_name("ettwatch")
-_READY_S: Final = 60
-_STOP_S: Final = 30
+_READY_S: Final = 90
+_STOP_S: Final = 60
+_ANSWER_S: Final = 20
 _TAIL_LINES: Final = 40
 
 
 class ProgramError(AssertionError):
     """A program did not do what it was started for."""
-
-
-def free_port() -> int:
-    """Return a port of the loopback on which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-        assert isinstance(port, int)
-        return port
 
 
 def until(what: str, true: Callable[[], bool], seconds: float, every_s: float = 0.1) -> None:
@@ -102,12 +94,12 @@ class Program:
 
     def get(self, path: str) -> tuple[int, str]:
         """Ask its probe; 0 and why where it does not answer."""
-        connection = http.client.HTTPConnection(self.web, timeout=2)
+        connection = http.client.HTTPConnection(self.web, timeout=_ANSWER_S)
         try:
             connection.request("GET", path)
             response = connection.getresponse()
             return response.status, response.read().decode()
-        except OSError as error:
+        except (OSError, http.client.HTTPException) as error:
             return 0, str(error)
         finally:
             connection.close()

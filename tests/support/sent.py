@@ -53,7 +53,7 @@ class Topic:
                 self.records.append((key, events))
         return [event for _, events in self.records for event in events]
 
-    def until(self, done: Callable[[list[dict[str, Any]]], object], seconds: float = 30.0) -> list[dict[str, Any]]:
+    def until(self, done: Callable[[list[dict[str, Any]]], object], seconds: float = 90.0) -> list[dict[str, Any]]:
         deadline = time.monotonic() + seconds
         while not done(found := self.read()):
             assert time.monotonic() < deadline, f"it did not come to that; {len(found)} events came"

@@ -51,7 +51,7 @@ def environment(spool: Path, more: Mapping[str, str] | None = None) -> dict[str,
 
 
 def python(
-    code: str, spool: Path, env: Mapping[str, str] | None = None, timeout_s: float = 60
+    code: str, spool: Path, env: Mapping[str, str] | None = None, timeout_s: float = 120
 ) -> subprocess.CompletedProcess[str]:
     """Run a script that records."""
     return subprocess.run(
@@ -73,15 +73,21 @@ def launch(
         env=environment(spool, env),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 
 
-def until(done: Callable[[], object], seconds: float = 20.0) -> None:
-    """Wait until `done()` is true."""
+def until(done: Callable[[], object], seconds: float = 60.0) -> None:
+    """Wait until `done()` is true. It may fail meanwhile: a line is being written, or a file was sent and removed."""
     deadline = time.monotonic() + seconds
-    while not done():
+    while True:
+        try:
+            if done():
+                return
+        except (AssertionError, OSError, ValueError):
+            if time.monotonic() > deadline:
+                raise
         assert time.monotonic() < deadline, "it did not come to that"
         time.sleep(0.01)
 

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 WEB: Final = Path(__file__).parents[2] / "monitor" / "web"
 AXE: Final = WEB / "node_modules" / "axe-core" / "axe.min.js"
 RULES: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+expect.set_options(timeout=60_000)  # a machine may be busy with something else
 
 
 class Watched:
@@ -28,7 +30,7 @@ class Watched:
         self.faults: list[str] = []
         self.hosts: set[str] = set()
         self.allowed: tuple[str, ...] = ()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(60_000)
         page.on("console", lambda told: self._said(told.type, told.text))
         page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
         page.on(

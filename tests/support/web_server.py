@@ -4,7 +4,6 @@ import json
 import queue
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -126,6 +125,12 @@ def empty(question: Question) -> Answer:
     return usual(question)
 
 
+def _set() -> threading.Event:
+    event = threading.Event()
+    event.set()
+    return event
+
+
 @dataclass
 class Site:
     """The server as a test sees it.
@@ -134,14 +139,14 @@ class Site:
         url: Where it is, without a slash at the end.
         reply: What it answers; a test may put another one in its place.
         asked: What was asked so far.
-        slow: Seconds that an answer other than of /me takes.
+        answers: While it is not set, only /me is answered.
         first: What a viewer is told at once.
     """
 
     url: str
     reply: Reply = usual
     asked: list[Question] = field(default_factory=list)
-    slow: float = 0.0
+    answers: threading.Event = field(default_factory=_set)
     first: s.Live | None = field(default_factory=web_service.live)
     viewers: list["queue.Queue[str | None]"] = field(default_factory=list)
 
@@ -151,7 +156,8 @@ class Site:
             viewer.put(f"event: live\nid: {news.number}\ndata: {news.model_dump_json()}\n\n")
 
     def hang_up(self) -> None:
-        """End the streams of all viewers."""
+        """End the streams of all viewers, and let nobody wait for an answer."""
+        self.answers.set()
         for viewer in list(self.viewers):
             viewer.put(None)
 
@@ -218,8 +224,8 @@ def _handler(site_of: Callable[[], Site]) -> type[BaseHTTPRequestHandler]:
             asked = {name: values[0] for name, values in parse_qs(split.query, keep_blank_values=True).items()}
             question = Question(self.command, parts, asked, body, self.headers.get("X-CSRF-Token"))
             site.asked.append(question)
-            if site.slow and parts != ("me",):
-                time.sleep(site.slow)
+            if parts != ("me",):
+                site.answers.wait(120)
             try:
                 told = site.reply(question)
                 status, text = 200, told.model_dump_json() if isinstance(told, BaseModel) else json.dumps(told)

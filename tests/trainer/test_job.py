@@ -25,7 +25,7 @@ pytestmark = pytest.mark.torch
 def run(argv: list[str], spool: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("ETTWATCH_")}
     environ = {**clean, "OMP_NUM_THREADS": "1", **variables, "ETTWATCH_SPOOL": str(spool)}
-    return subprocess.run(argv, env=environ, capture_output=True, text=True, timeout=120)
+    return subprocess.run(argv, env=environ, capture_output=True, text=True, timeout=250)
 
 
 def alone(config: TrainerConfig, spool: Path, **variables: str) -> subprocess.CompletedProcess[str]:

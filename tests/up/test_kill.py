@@ -78,7 +78,7 @@ class Run:
         raise AssertionError(f"ended before it had started: {self.end()}")
 
     def end(self) -> tuple[int, str]:
-        _, told = self.process.communicate(timeout=60)
+        _, told = self.process.communicate(timeout=120)
         return self.process.returncode, told
 
 
@@ -94,7 +94,7 @@ def finish(data: Path, spool: Path) -> None:
 
 
 def rows(data: Path) -> dict[str, list[list[Any]]]:
-    done = subprocess.run([sys.executable, str(CHILD), "rows", str(data)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, str(CHILD), "rows", str(data)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     found: dict[str, list[list[Any]]] = json.loads(done.stdout)
     return found

@@ -1,5 +1,7 @@
 """The page that `ettwatch up` serves: over its own engine, beside the work, and never in its way."""
 
+import contextlib
+import http.client
 import io
 import json
 import signal
@@ -9,7 +11,7 @@ import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -18,18 +20,13 @@ from ettwatch_app.up.log import Log
 from ettwatch_app.up.page import serve_page
 from ettwatch_clickhouse import Store, StoreError
 from support.monitor import Client
+from support.spooled import until
 from support.viewers import watching
 from up.test_command import living
 from up.world import beats
 
 
-def until(true: Any) -> None:
-    deadline = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_is_live_and_ends_in_silence_with_those_who_watch(tmp_path: Path, number: signal.Signals) -> None:
     folder = DataFolder(tmp_path / "data")
@@ -44,25 +41,30 @@ def test_it_is_live_and_ends_in_silence_with_those_who_watch(tmp_path: Path, num
         until(lambda: b"event: live" in b"".join(pieces))
         # What is read from now on comes to the page by itself.
         (folder.spool / "a.jsonl").write_bytes(beats(1, 2, 3))
-        until(lambda: client.get("jobs")["jobs"])
-        until(lambda: b'"changed":2' in b"".join(pieces))
+        until(lambda: client.get("jobs")["jobs"], 200)
+        until(lambda: b'"changed":2' in b"".join(pieces), 200)
         query = {"query": "SELECT job, events FROM jobs"}
         assert client.changing().ask("sql", method="POST", body=query).json["rows"] == [["job", 3]]
         # ... and so does one that is in the middle of a long query.
-        asking = threading.Thread(target=_ask_long, args=(client.changing(),), daemon=True)
+        sent = threading.Event()
+        asking = threading.Thread(target=_ask_long, args=(client.changing(), sent), daemon=True)
         asking.start()
-        time.sleep(0.5)
+        assert sent.wait(60)
+        time.sleep(1)
         assert one.end(number) == 0
         for thread in (*viewers, asking):
-            thread.join(30)
+            thread.join(60)
             assert not thread.is_alive()
     told = [line for line in one.told if line["level"] != "info"]
     assert [line for line in told if "Cancel 1 running task" not in line["message"]] == []
 
 
-def _ask_long(client: Client) -> None:
-    told = client.ask("sql", method="POST", body={"query": "SELECT sum(cityHash64(number)) FROM numbers(1e12)"})
-    assert told.status in (400, 503)
+def _ask_long(client: Client, sent: threading.Event) -> None:
+    query = json.dumps({"query": "SELECT sum(cityHash64(number)) FROM numbers(1e12)"})
+    with contextlib.closing(http.client.HTTPConnection(client.place, timeout=60)) as connection:
+        connection.request("POST", "/api/v1/sql", query, {**client.headers, "Content-Type": "application/json"})
+        sent.set()
+        assert connection.getresponse().status in (400, 503)
 
 
 def test_an_address_that_is_taken_costs_the_page_and_no_more(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What people do with the page: zoom, filter, page, compare, ask, silence; and the way back from each."""
 
+import contextlib
 import json
 import re
 from collections.abc import Callable
@@ -34,10 +35,11 @@ def drag(page: Page, over: Locator, start: float, end: float) -> None:
 
 
 def soon(true: Callable[[], bool], page: Page) -> None:
-    """Wait until something is so."""
-    for _ in range(100):
-        if true():
-            return
+    """Wait until something is so; that of a request which was not made yet is not."""
+    for _ in range(1_000):
+        with contextlib.suppress(IndexError):
+            if true():
+                return
         page.wait_for_timeout(50)
     assert true()
 

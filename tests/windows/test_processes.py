@@ -112,7 +112,7 @@ def test_worker_to_clickhouse(kafka: str, prefix: str, tmp_path: Path, swept: No
         "ETTWATCH_OWNERS": str(tmp_path / "owners.yaml"),
     }
     made = [str(COMMAND), "topics", "create"]
-    subprocess.run(made, env={"PATH": "/usr/bin", **environment}, check=True, capture_output=True, timeout=60)
+    subprocess.run(made, env={"PATH": "/usr/bin", **environment}, check=True, capture_output=True, timeout=120)
     now = int(time.time() * 1e6)
     events, truths = ended_jobs(now - 3 * 3600 * 1_000_000)
     worker = Program("worker", tmp_path, ["worker", "--publish-every", "1s"], environment, reaper)
@@ -129,7 +129,7 @@ def test_worker_to_clickhouse(kafka: str, prefix: str, tmp_path: Path, swept: No
         producer.flush(30)
         for program in programs:
             program.wait_ready()
-        until("windows are published", lambda: bool(newest(kafka, f"{prefix}.windows")), 40, 1)
+        until("windows are published", lambda: bool(newest(kafka, f"{prefix}.windows")), 90, 1)
         one.kill()
         for event in events[half:]:
             producer.send(f"{prefix}.events", key=event.job.encode(), value=encode_event(event))
@@ -151,7 +151,7 @@ def test_worker_to_clickhouse(kafka: str, prefix: str, tmp_path: Path, swept: No
         environment["ETTWATCH_CLICKHOUSE"] = f"{url}/ettwatch"
         sink = [str(COMMAND), "sink", "--once", "--web", "off"]
         migrated = subprocess.run(
-            [str(COMMAND), "migrate"], env={"PATH": "/usr/bin", **environment}, capture_output=True, timeout=60
+            [str(COMMAND), "migrate"], env={"PATH": "/usr/bin", **environment}, capture_output=True, timeout=120
         )
         assert migrated.returncode == 0, migrated.stderr
         done = subprocess.run(sink, env={"PATH": "/usr/bin", **environment}, capture_output=True, timeout=120)

@@ -96,7 +96,7 @@ def test_in_faust_an_agent_that_raises_goes_on_with_the_next_record(plain: faust
         await running.start()
         for value in range(4):
             await channel.send(value=value)
-        for _ in range(100):
+        for _ in range(1_200):
             await asyncio.sleep(0.05)
             if 3 in seen:
                 break

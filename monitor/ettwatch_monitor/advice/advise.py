@@ -7,7 +7,6 @@ from typing import Final
 
 from ettwatch_core.ownership import Owners
 from ettwatch_monitor.advice.arithmetic import arithmetic
-from ettwatch_monitor.advice.change import Change
 from ettwatch_monitor.advice.entry import Advice, Entry, Gainer, Group, OfStage, Sum
 from ettwatch_monitor.advice.evidence import slow_hosts
 from ettwatch_monitor.advice.fleet import Fleet, Replayed
@@ -19,7 +18,8 @@ from ettwatch_monitor.advice.titles import title_of
 from ettwatch_monitor.advice.trust import trust
 
 _LEAST_GPU_H: Final = 0.01
-"""What gives back less in a week is not told."""
+_LEAST_SHARE: Final = 0.001
+"""What gives back less than both in a week, GPU-hours and a share of what was lost, is not told."""
 _GAINERS: Final = 20
 NOT_TOGETHER: Final = ("compile_cache_per_job", "keep_hosts", "save_on_notice")
 """What is part of another remedy, or too doubtful to be counted with all."""
@@ -63,6 +63,9 @@ class _Advising:
         for i, case in enumerate(self._replays.cases):
             self._teams[case.life.team].append(i)
 
+        plain, _ = self._replays.under(()).figures()
+        self._least = min(_LEAST_GPU_H * weeks, _LEAST_SHARE * plain.lost_gpu_h)
+
     def run(self, remedies: Sequence[Remedy]) -> Advice:
         drafts = [draft for remedy in remedies for draft in self._drafts(remedy, self._replays.under(remedy.changes))]
         pairs = self._pairs({entry.remedy.name: entry.remedy for entry, _ in drafts})
@@ -73,7 +76,8 @@ class _Advising:
             tried = {names: sum(outcome.saved(i).gpu_h for i in jobs) for names, outcome in pairs.items()}
             entries += [replace(entry, overlaps=overlaps(entry.remedy.name, all_, tried)) for entry, _ in of_team]
         shown = sorted(filter(self._fits, entries), key=lambda each: (-each.rank, each.remedy.name, each.team or ""))
-        outcome = self._replays.under(self._together(shown, remedies))
+        together = [(entry.team or "", change) for entry in shown if entry.together for change in entry.remedy.changes]
+        outcome = self._replays.under([replace(change, team=team) for team, change in together])
         before, after = outcome.figures()
         return Advice(
             entries=tuple(shown),
@@ -99,7 +103,7 @@ class _Advising:
         touched = set(outcome.touched())
         for team, jobs in self._teams.items():
             sum_ = _sum(outcome, jobs)
-            if sum_.gpu_h / self._weeks < _LEAST_GPU_H:
+            if sum_.gpu_h <= 0 or sum_.gpu_h < self._least:
                 continue
             of_stage = None if self._about.stage is None else _less(outcome, jobs, self._about.stage)
             lives = [outcome.cases[i].life for i in jobs]
@@ -142,18 +146,7 @@ class _Advising:
     def _fits(self, entry: Entry) -> bool:
         if self._about.owner is not None and entry.owner != (self._about.owner or None):
             return False
-        return entry.stage_gpu_h is None or entry.stage_gpu_h / self._weeks >= _LEAST_GPU_H
-
-    def _together(self, shown: Sequence[Entry], remedies: Sequence[Remedy]) -> list[Change]:
-        """The changes of all that is shown."""
-        if self._about.stage is None and self._about.owner is None:
-            return [change for remedy in remedies if remedy.name not in NOT_TOGETHER for change in remedy.changes]
-        return [
-            replace(change, team=entry.team or "")
-            for entry in shown
-            if entry.together
-            for change in entry.remedy.changes
-        ]
+        return entry.stage_gpu_h is None or (entry.stage_gpu_h > 0 and entry.stage_gpu_h >= self._least)
 
     def _groups(self, shown: Sequence[Entry], lost: float) -> tuple[Group, ...]:
         by: defaultdict[str, list[int]] = defaultdict(list)

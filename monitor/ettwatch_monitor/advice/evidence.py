@@ -6,6 +6,7 @@ from itertools import pairwise
 from math import sqrt
 from typing import NamedTuple
 
+from ettwatch_monitor.advice.amounts import amount
 from ettwatch_monitor.advice.change import BEST, Change, Knobs
 from ettwatch_monitor.advice.fleet import Fleet, late_host
 from ettwatch_monitor.advice.life import Attempt, Life
@@ -62,7 +63,7 @@ def stage(name: str, *, later: bool = False) -> Shows:
         total = sum(us * gpus for us, gpus in found) / _GPU_H
         mean = sum(us for us, _ in found) / len(found) / _S
         of = " of later attempts" if later else ""
-        return [f"{len(found):,} x {name}{of}, {mean:,.0f} s each on average: {total:,.1f} GPU-h"]
+        return [f"{len(found):,} x {name}{of}, {mean:,.0f} s each on average: {amount(total)}"]
 
     return shows
 
@@ -86,7 +87,7 @@ def compiled_again(fleet: Fleet, lives: Sequence[Life]) -> list[str]:
     return [
         f"{counted(len(cold), 'cold compilation')}; the key of {len(any_):,} was compiled before, "
         f"of {len(own):,} by the same job",
-        f"those {len(any_):,} took {spent:,.1f} GPU-h, what ran beside other stages included",
+        f"those {len(any_):,} took {amount(spent)}, what ran beside other stages included",
     ]
 
 
@@ -97,7 +98,7 @@ def saves(_: Fleet, lives: Sequence[Life]) -> list[str]:
         return ["no blocking save"]
     mean, whole = sum(us for us, _ in lengths) / len(lengths) / _S, sum(us * gpus for us, gpus in lengths) / _GPU_H
     return [
-        f"{counted(len(lengths), 'save')} blocked {mean:,.1f} s each: {whole:,.1f} GPU-h; "
+        f"{counted(len(lengths), 'save')} blocked {mean:,.1f} s each: {amount(whole)}; "
         f"a fifth of it stays: {mean / 5:,.1f} s each"
     ]
 
@@ -143,7 +144,7 @@ def preempted(_: Fleet, lives: Sequence[Life]) -> list[str]:
                 back = max(0, before.loop.reached - after.loop.start)
                 done = max(1, before.loop.reached - before.loop.start)
                 lost += min(1.0, back / done) * before.loop.free * before.gpus / _GPU_H
-    return [f"{counted(count, 'preemption')} discarded {lost:,.1f} GPU-h of training"]
+    return [f"{counted(count, 'preemption')} discarded {amount(lost)} of training"]
 
 
 def critical(_: Fleet, lives: Sequence[Life]) -> list[str]:
@@ -211,5 +212,5 @@ def detection(_: Fleet, lives: Sequence[Life]) -> list[str]:
     mean = sum(us for us, _ in long) / len(long) / _S
     return [
         f"{len(long):,} of {len(tails):,} failures were noticed later than 60 s after the last advance, "
-        f"{mean:,.0f} s on average: {beyond:,.1f} GPU-h beyond"
+        f"{mean:,.0f} s on average: {amount(beyond)} beyond"
     ]
