@@ -65,11 +65,28 @@ _EXTRAS: Final = {
     "numpy": "monitor",
     "fastapi": "monitor",
     "uvicorn": "monitor",
+    "anyio": "monitor",
+    "pyarrow": "monitor",
     "urllib3": "sources",
     "opentelemetry": "otlp",
     "google": "otlp",
+    "cramjam": "streams",
+    "lz4": "streams",
+    "crc32c": "streams",
+    "fsspec": "trainer",
+    "matplotlib": "plots",
 }
 """Module that may be missing, to the extra that brings it."""
+
+_NEEDS: Final = {
+    **dict.fromkeys(("advise", "alerts", "monitor", "preempt", "top"), "monitor"),
+    **dict.fromkeys(("rebuild", "report", "sql", "up"), "cli,sinks"),
+    **dict.fromkeys(("dlq", "topics", "windows", "worker"), "cli,streams"),
+    **dict.fromkeys(("migrate", "sink"), "cli,streams,server"),
+    "bench-remedies": "cli,trainer",
+    "demo": "cli,sinks,trainer",
+}
+"""Extras of the commands that need others than `cli`: who has none of them is told all at once."""
 
 
 class Door(click.Group):
@@ -143,11 +160,17 @@ class Door(click.Group):
 
 def _need(command: str, error: ModuleNotFoundError) -> NoReturn:
     """Say what to install for a command; what is no extra's module is a fault and is raised."""
-    extra = _EXTRAS.get((error.name or "").partition(".")[0])
+    name = (error.name or "").partition(".")[0]
+    extra = _EXTRAS.get(name)
     if extra is None:
         raise error
+    wanted = _NEEDS.get(command, "cli").split(",")
+    # Each of them brings `cli`, or names it; `sinks` is `server` and the embedded engine.
+    if extra != "cli" and extra not in wanted and not (extra == "sinks" and "server" in wanted):
+        wanted.append(extra)
     click.echo(
-        f"ettwatch {command}: needs {error.name}, which is not installed: pip install 'ettwatch[{extra}]'", err=True
+        f"ettwatch {command}: needs {name}, which is not installed: pip install 'ettwatch[{','.join(wanted)}]'",
+        err=True,
     )
     sys.exit(2)
 

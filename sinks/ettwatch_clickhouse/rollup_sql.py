@@ -59,7 +59,7 @@ def fill_jobs(page: str, stale: str, made: int) -> list[str]:
 
 
 def stale_periods(level: Level, since: int) -> str:
-    """Return the query for the numbers of the periods that are not what they have to be, in order.
+    """Return the query for the periods that are not what they have to be, the newest first: number, rows of jobs in it.
 
     Args:
         level: Of which table.
@@ -70,12 +70,13 @@ def stale_periods(level: Level, since: int) -> str:
     of_jobs = f" AND {of_hour} IN ({late})" if since > 0 else ""
     of_level = f" WHERE {key} IN ({late})" if since > 0 else ""
     return (
-        f"SELECT {level.number.format('period')} AS number FROM ("
-        f"SELECT {of_hour} AS period, sum(cityHash64(job, hour, source)) AS wanted, 0 AS low, 0 AS high "
+        f"SELECT {level.number.format('period')} AS number, sum(parts) FROM ("
+        f"SELECT {of_hour} AS period, count() AS parts, sum(cityHash64(job, hour, source)) AS wanted, "
+        f"0 AS low, 0 AS high "
         f"FROM rollup_jobs FINAL WHERE source != 0{of_jobs} GROUP BY period UNION ALL "
-        f"SELECT {key} AS period, 0 AS wanted, min(source) AS low, max(source) AS high "
+        f"SELECT {key} AS period, 0 AS parts, 0 AS wanted, min(source) AS low, max(source) AS high "
         f"FROM {level.table} FINAL{of_level} GROUP BY period"
-        ") GROUP BY period HAVING sum(wanted) != sum(low) OR sum(wanted) != sum(high) ORDER BY number"
+        ") GROUP BY period HAVING sum(wanted) != sum(low) OR sum(wanted) != sum(high) ORDER BY number DESC"
     )
 
 
@@ -84,11 +85,11 @@ def fill_level(level: Level, periods: Sequence[int], made: int) -> str:
 
     Args:
         level: Of which table.
-        periods: Their numbers, in order.
+        periods: Their numbers.
         made: Number of the write.
     """
     key, table = level.key, level.table
-    first, end = periods[0] * level.seconds, (periods[-1] + 1) * level.seconds
+    first, end = min(periods) * level.seconds, (max(periods) + 1) * level.seconds
     numbers = ", ".join(str(number) for number in periods)
     hours = (
         f"hour >= fromUnixTimestamp64Second({first}, 'UTC') AND hour < fromUnixTimestamp64Second({end}, 'UTC') "

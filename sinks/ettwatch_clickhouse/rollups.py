@@ -22,8 +22,8 @@ __all__ = ["RolledUp", "Rollups"]
 _PAGE: Final = 200_000
 """Hours of jobs that one statement makes anew at most, about: some hundred MB of memory."""
 
-_PERIODS: Final = {HOURS.table: 200, DAYS.table: 20}
-"""Hours and days that one statement makes anew at most."""
+_PERIODS: Final = {HOURS.table: 2_000, DAYS.table: 200}
+"""Hours and days that one statement makes anew at most: they stand in it one by one, and each month is a part."""
 
 _SLACK_US: Final = 15 * 60 * 1_000_000
 """Rows may be written with a number that is this much behind the newest: clocks differ, and writers have to wait."""
@@ -65,6 +65,11 @@ class Rollups:
         self._written = 0
         self._made = 0
         self._stopped = False
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it was told to stop."""
+        return self._stopped
 
     def stop(self) -> None:
         """Have a run that is under way end after its present statement; the next one goes on from there."""
@@ -142,7 +147,8 @@ class Rollups:
         return as_int(filled) + as_int(zeros)
 
     def _level(self, level: Level, since: int, made: int) -> int:
-        periods = [as_int(row[0]) for row in self._store.query(stale_periods(level, since)).rows]
+        rows = self._store.query(stale_periods(level, since)).rows
+        periods = [(as_int(number), as_int(parts)) for number, parts in rows]
         for some in _chunks(periods, _PERIODS[level.table]):
             if self._stopped:
                 break
@@ -169,9 +175,18 @@ GROUP BY page ORDER BY page
 """
 
 
-def _chunks(periods: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    for at in range(0, len(periods), size):
-        yield periods[at : at + size]
+def _chunks(periods: Sequence[tuple[int, int]], size: int) -> Iterator[Sequence[int]]:
+    """Part periods, each with its rows of jobs, by their number and by their rows: a job of many years is not slow."""
+    some: list[int] = []
+    held = 0
+    for number, parts in periods:
+        if some and (len(some) == size or held + parts > _PAGE):
+            yield some
+            some, held = [], 0
+        some.append(number)
+        held += parts
+    if some:
+        yield some
 
 
 def _text(value: str) -> str:

@@ -12,11 +12,15 @@ Piece = tuple[int, int, str]
 """A stretch of time charged to one stage: start, end (µs), stage. A plain tuple: a job has many."""
 
 
-def charge(clusters: Sequence[Cluster]) -> list[Piece]:
+def charge(clusters: Sequence[Cluster], within: tuple[int, int] | None = None) -> list[Piece]:
     """Charge the time in which a phase is open; adds to ``charged`` of each cluster.
 
     Of the phases that are no containers the one that ends last is charged (then the later start, then the smaller
     name); where only containers are open, the one that started last (then the earlier end, then the smaller name).
+
+    Args:
+        clusters: Compared whole.
+        within: Only this time is charged (µs); all of it by default.
     """
     rows = sorted((c for c in clusters if c.end > c.start), key=lambda c: c.start)
     bounds = sorted({t for c in rows for t in (c.start, c.end)})
@@ -41,12 +45,16 @@ def charge(clusters: Sequence[Cluster]) -> list[Piece]:
         best = leaves[0][4] if leaves else containers[0][4] if containers else None
         if best is not current:
             if current is not None:
-                _add(pieces, since, t, current)
+                _add(pieces, since, t, current, within)
             current, since = best, t
     return pieces
 
 
-def _add(pieces: list[Piece], start: int, end: int, cluster: Cluster) -> None:
+def _add(pieces: list[Piece], start: int, end: int, cluster: Cluster, within: tuple[int, int] | None) -> None:
+    if within is not None:
+        start, end = max(start, within[0]), min(end, within[1])
+        if start >= end:
+            return
     cluster.charged += end - start
     pieces.append((start, end, cluster.phase))
 

@@ -108,13 +108,16 @@ def find_loop(b: Bounds, rules: Rules, mark: LoopMark | None = None, since: int 
     group = b.group
     heard = mark.heard if mark is not None else _heard_rank(group, b)
     progress = [] if heard is None else _moved(group.progress.get(heard, ()), b)
-    starts = _moved(group.training_starts, b)
-    ends = _moved(group.training_ends, b)
+    starts = [rec for rec in group.training_starts if rec[1] <= b.end]
+    # Of those moved to the attempt's start the one told last is still the latest of its rank, and below the one told
+    # first the earliest.
+    ends = [rec for rec in group.training_ends if rec[1] <= b.end]
     last_end: Record | None = None
     if ends:
-        last_end = max(ends, key=lambda rec: (rec[1], -rec[3], content_key(rec)))
+        last = max(ends, key=lambda rec: (max(rec[1], b.start), -rec[3], rec[1], rec[4], content_key(rec)))
+        last_end = _moved([last], b)[0]
         later = last_end[1]
-        if any(rec[1] > later for rec in starts) or any(rec[1] > later for rec in progress):
+        if any(max(rec[1], b.start) > later for rec in starts) or any(rec[1] > later for rec in progress):
             last_end = None
     head: Record | None = None
     if mark is None and not starts and progress:
@@ -124,7 +127,7 @@ def find_loop(b: Bounds, rules: Rules, mark: LoopMark | None = None, since: int 
         progress.append(last_end)
     _in_time_order(progress)
 
-    first = min(starts, key=lambda rec: (rec[1], rec[3], content_key(rec)), default=None)
+    first = min(starts, key=lambda rec: (max(rec[1], b.start), rec[3], rec[1], rec[4], content_key(rec)), default=None)
     if mark is not None:
         loop = Loop(mark.start, mark.told, mark.start_position, mark.hang_limit, 0, False, heard, resumed=mark)
         loop.first_advance, loop.last_advance = mark.first_advance, mark.last_advance
@@ -132,9 +135,10 @@ def find_loop(b: Bounds, rules: Rules, mark: LoopMark | None = None, since: int 
         raw, step, offset = mark.raw_position, mark.step, mark.offset
         progress = [rec for rec in progress if rec[1] > since]
     elif first is not None:
-        loop = Loop(first[1], True, first[4], _hang_limit(first[6], rules), 0, False, heard)
+        begin = max(first[1], b.start)
+        loop = Loop(begin, True, first[4], _hang_limit(first[6], rules), 0, False, heard)
         raw, step, offset = first[4], first[5], 0
-        progress = [rec for rec in progress if rec[1] >= first[1]]
+        progress = [rec for rec in progress if rec[1] >= begin]
     elif head is not None:
         loop = Loop(head[1], False, head[4], _hang_limit(None, rules), 0, False, heard)
         raw, step, offset = head[4], head[5], 0

@@ -50,13 +50,17 @@ def close_waits(waits: Iterable[RawSpan], bounds: Sequence[Bounds], until: int) 
 
 
 def fill_gap(attempt: int, gpus: int, start: int, end: int, waits: Sequence[Closed]) -> Gap:
-    """Charge a gap to the ``scheduling`` spans open in it, else to ``scheduling``."""
+    """Charge a gap to the ``scheduling`` spans open in it, else to ``scheduling``.
+
+    Which of several is charged follows from where they begin and end as told; they are drawn cut to the gap.
+    """
     inside = [
-        span._replace(start=max(span.start, start), end=min(span.end, end))
-        for span in waits
-        if min(span.end, end) > max(span.start, start) or start < span.start == span.end < end
+        span for span in waits if min(span.end, end) > max(span.start, start) or start < span.start == span.end < end
     ]
     clusters = merge(inside)
-    pieces = charge(clusters)
+    pieces = charge(clusters, (start, end))
+    for cluster in clusters:
+        cluster.start, cluster.end = max(cluster.start, start), min(cluster.end, end)
+        cluster.parts = [s._replace(start=max(s.start, start), end=min(s.end, end)) for s in cluster.parts]
     rest = [(s, e, "scheduling") for s, e in free_pieces(pieces, start, end)]
     return Gap(attempt, gpus, start, end, join([*pieces, *rest]), clusters)

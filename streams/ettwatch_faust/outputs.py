@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from ettwatch_core import Publication
+from ettwatch_faust.fitting import fitting
 from ettwatch_faust.sender import Out
 from ettwatch_faust.topics import Names
 from ettwatch_schemas import DeadLetter, encode_update, letter_headers
@@ -29,7 +30,7 @@ def accepted(names: Names, partition: int, lines: Iterable[bytes]) -> Iterator[O
 
 def letters(names: Names, refused: Iterable[DeadLetter]) -> Iterator[Out]:
     """Yield the dead letters."""
-    for letter in refused:
+    for letter in map(fitting, refused):
         yield Out(names.dlq, 0, letter.key, letter.value, letter_headers(letter))
 
 

@@ -17,7 +17,7 @@ from ettwatch_app.demo import acts
 from ettwatch_app.demo.children import Child, Children
 from ettwatch_app.demo.folder import fresh
 from ettwatch_app.demo.progress import TrainingProgress
-from ettwatch_app.demo.show import QUERIES
+from ettwatch_app.demo.show import _QUESTION, QUERIES
 from ettwatch_trainer import launch
 from support.processes import alive
 
@@ -46,11 +46,31 @@ def test_the_light_demo_shows_report_queries_and_proof(tmp_path: Path, monkeypat
     assert f"a replay of the {len(events)} events" in out
     with open_store(folder) as store:
         assert store.query("SELECT status, nof, attempts FROM jobs").rows == [("succeeded", 1, 2)]
+    assert f'  ettwatch sql "{_QUESTION}" --data .ettwatch/demo\n' in out, "a line to paste is one line"
     # The hints name commands that work.
     (command,) = [line.strip() for line in out.splitlines() if line.strip().startswith("ettwatch report")]
     assert command.endswith("--data .ettwatch/demo")
     # Once more: the folder is the demo's own.
     assert run("--lite", "--keep").exit_code == 0
+
+
+def test_the_way_on_can_be_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ettwatch_app.demo.show import _called
+
+    for place in ("venv/bin", "other"):
+        (tmp_path / place).mkdir(parents=True)
+        (tmp_path / place / "ettwatch").write_text("#!/bin/sh\n")
+        (tmp_path / place / "ettwatch").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path / "venv/bin"))
+    assert _called(str(tmp_path / "venv/bin/ettwatch")) == "ettwatch"
+    assert _called("venv/bin/ettwatch") == "ettwatch"
+    monkeypatch.setenv("PATH", str(tmp_path / "other"))
+    assert _called("venv/bin/ettwatch") == "venv/bin/ettwatch"
+    assert _called(str(tmp_path / "venv/bin/ettwatch")) == "venv/bin/ettwatch"
+    monkeypatch.chdir(tmp_path / "other")
+    assert _called(str(tmp_path / "venv/bin/ettwatch")) == str(tmp_path / "venv/bin/ettwatch")
+    assert _called("/usr/lib/python3/site-packages/pytest/__main__.py") == "ettwatch"
 
 
 def test_numbers_that_do_not_agree_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

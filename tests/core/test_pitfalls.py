@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.story import Story
+from support.story import START, Story
 
 
 def test_an_outage_between_two_runs_is_not_productive() -> None:
@@ -152,6 +152,38 @@ def test_a_phase_that_ends_before_it_starts_is_flagged_and_has_no_length() -> No
     got = story.at().summary
     assert got.flags == ["negative_span"]
     assert got.stages == {"hardware_setup": 10, "effective_training": 10}
+
+
+def test_of_early_starts_of_the_loop_the_one_told_first_counts() -> None:
+    """A trainer whose clock is behind that of the scheduler begins two epochs before its attempt."""
+    story = Story().started(20).trains(5, 73).trains(10, 598).progress(30, 100).progress(40, 127)
+    got = story.at().summary
+    assert (got.effective_s, got.status, got.flags) == (20, "training", [])
+
+
+def test_of_early_ends_of_the_loop_the_one_told_last_counts() -> None:
+    story = Story().started(20).trains(1, 5).trained(5, 3).trained(10, 12).ended(30, "succeeded")
+    got = story.at().summary
+    assert (got.tts_s, got.stages) == (0, {"shutdown": 10})
+
+
+def test_of_two_ends_of_the_loop_at_once_the_larger_position_counts() -> None:
+    story = Story().started(0).trains(10, 8).trained(20, 8).trained(20, 12).ended(30, "succeeded")
+    assert story.at().summary.effective_s == 10
+
+
+def test_of_two_waits_begun_before_the_job_could_run_the_later_is_charged() -> None:
+    story = Story().submitted(0, eligible_ts=START + 10_000_000)
+    story.phase(0, None, "scheduling.queue_wait").phase(2, None, "scheduling.quota")
+    got = story.at(30).summary
+    assert (got.stages, got.hidden_s) == ({"scheduling.quota": 20}, {"scheduling.queue_wait": 20})
+
+
+def test_of_two_waits_that_run_on_after_the_allocation_the_one_that_ends_last_is_charged() -> None:
+    story = Story().started(0).trains(10).progress(100, 90).ended(100, "failed")
+    story.phase(50, 125, "scheduling.queue_wait", attempt=1).phase(40, 130, "scheduling.quota", attempt=1)
+    story.started(120, 1)
+    assert (0, "scheduling.quota", 100, 120) in story.segments(140)
 
 
 def test_a_spare_that_was_allocated_early_costs_no_recovery() -> None:

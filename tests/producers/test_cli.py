@@ -2,6 +2,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
@@ -10,7 +11,9 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from ettwatch.cli import Door, main
+from ettwatch.cli import _EXTRAS, _NEEDS, Door, main
+
+ROOT = Path(__file__).parents[2]
 
 
 class Point(NamedTuple):
@@ -75,10 +78,10 @@ def test_version() -> None:
     [
         ("rich", "cli"),
         ("yaml", "cli"),
-        ("clickhouse_connect.driver", "sinks"),
-        ("chdb", "sinks"),
-        ("faust", "streams"),
-        ("torch", "trainer"),
+        ("clickhouse_connect.driver", "cli,sinks"),
+        ("chdb", "cli,sinks"),
+        ("faust", "cli,streams"),
+        ("torch", "cli,trainer"),
     ],
 )
 @pytest.mark.parametrize("when", ["import", "call"])
@@ -86,7 +89,48 @@ def test_a_command_whose_extra_is_missing_says_what_to_install(missing: str, ext
     point = Point("it", "x:y", missing=missing) if when == "import" else raises(ModuleNotFoundError("no", name=missing))
     result = call("it", points=(point,))
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == f"ettwatch it: needs {missing}, which is not installed: pip install 'ettwatch[{extra}]'\n"
+    name = missing.partition(".")[0]
+    assert result.stderr == f"ettwatch it: needs {name}, which is not installed: pip install 'ettwatch[{extra}]'\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "missing", "extras"),
+    [
+        ("report", "rich", "cli,sinks"),
+        ("monitor", "yaml", "monitor"),
+        ("monitor", "anyio", "monitor"),
+        ("monitor", "chdb", "monitor,sinks"),
+        ("sink", "clickhouse_connect", "cli,streams,server"),
+        ("up", "anyio", "cli,sinks,monitor"),
+    ],
+)
+def test_all_that_a_command_needs_is_told_at_once(command: str, missing: str, extras: str) -> None:
+    result = call(command, points=(Point(command, "x:y", missing=missing),))
+    assert result.exit_code == 2
+    assert result.stderr.endswith(f"pip install 'ettwatch[{extras}]'\n")
+
+
+def test_what_the_commands_need_is_what_the_docs_say() -> None:
+    table = re.findall(r"^\| (\[`.*) \| [^|]+ \| (.+) \|$", (ROOT / "docs" / "cli.md").read_text(), re.MULTILINE)
+    told = {
+        command: re.findall(r"`([a-z]+)`", needs.partition("(")[0])
+        for commands, needs in table
+        for command in re.findall(r"\[`([\w-]+)`\]", commands)
+    }
+    assert told.keys() >= _NEEDS.keys()
+    assert {command: needs for command, needs in told.items() if needs not in ([], ["cli"])} == {
+        command: needs.split(",") for command, needs in _NEEDS.items()
+    }
+
+
+def test_each_package_of_an_extra_can_be_told() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    modules = {"pyyaml": "yaml", "faust-streaming": "faust", "opentelemetry-proto": "opentelemetry"}
+    for extra, packages in extras.items():
+        for package in packages if extra not in ("dev", "all") else []:
+            name = re.split(r"[\[<>=]", package)[0]
+            if name != "ettwatch":
+                assert _EXTRAS.get(modules.get(name, name.replace("-", "_"))), f"{name}, of {extra}"
 
 
 def test_a_module_that_no_extra_brings_is_a_fault() -> None:

@@ -46,7 +46,7 @@ def ask(
     **params: Any,
 ) -> Reply:
     """One request on a connection of its own."""
-    connection = http.client.HTTPConnection("127.0.0.1", front.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", front.port, timeout=60)
     target = f"{path}?{urlencode(params)}" if params else path
     connection.request(method or ("GET" if body is None else "POST"), target, body=body, headers=headers or {})
     response = connection.getresponse()
@@ -57,7 +57,7 @@ def ask(
 
 def talk(front: HttpFront, sent: bytes, *, shut: bool = False) -> bytes:
     """Send bytes as they are; return all that comes until the other side is done."""
-    with socket.create_connection(("127.0.0.1", front.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", front.port), timeout=60) as connection:
         connection.sendall(sent)
         if shut:
             connection.shutdown(socket.SHUT_WR)
@@ -69,7 +69,8 @@ def talk(front: HttpFront, sent: bytes, *, shut: bool = False) -> bytes:
 
 def eventually(works: Callable[[], bool]) -> bool:
     """Whether something works at last: threads start and end when the machine lets them."""
-    for _ in range(50):
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
         if works():
             return True
         time.sleep(0.1)
@@ -173,7 +174,7 @@ def test_head_has_no_body(front: HttpFront) -> None:
 
 
 def test_one_connection_serves_many_requests(front: HttpFront) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", front.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", front.port, timeout=60)
     for number in range(20):
         bad = number % 3 == 0
         connection.request("POST", "/", body="SELECT nope" if bad else f"SELECT {number}")
@@ -184,9 +185,9 @@ def test_one_connection_serves_many_requests(front: HttpFront) -> None:
 
 def test_answers_do_not_wait_for_a_slow_network(front: HttpFront) -> None:
     """Without TCP_NODELAY a second request on a connection would take 40 ms."""
-    connection = http.client.HTTPConnection("127.0.0.1", front.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", front.port, timeout=60)
     times = []
-    for _ in range(30):
+    for _ in range(100):
         begun = time.perf_counter()
         connection.request("POST", "/", body="SELECT 1")
         connection.getresponse().read()
@@ -260,6 +261,10 @@ def test_a_page_in_a_browser_cannot_ask(front: HttpFront) -> None:
     for host in ("localhost", "127.0.0.1", "[::1]:99"):
         assert ask(front, query="SELECT 1", headers={"Host": host}).status == 200
     assert ask(front, query="SELECT 1", headers={"Origin": front.url}).status == 200
+    for site in ("cross-site", "same-site", "Cross-Site", "what comes next"):  # a picture or a link has no Origin
+        assert ask(front, query="KILL QUERY WHERE 1", headers={"Sec-Fetch-Site": site}).status == 403
+    for site in ("none", "same-origin"):
+        assert ask(front, query="SELECT 1", headers={"Sec-Fetch-Site": site}).status == 200
 
 
 @pytest.mark.parametrize(
@@ -293,7 +298,7 @@ def test_clients_that_say_nothing_more_are_let_go(front: HttpFront) -> None:
     for sent in (b"", b"GET / HT", b"POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\nSELECT"):
         read = talk(front, sent)
         assert b"200 OK" not in read
-    assert 3 < time.monotonic() - begun < 30
+    assert 3 < time.monotonic() - begun < 100
     assert ask(front, query="SELECT 1").body == b"1\n"
 
 
@@ -367,7 +372,7 @@ def test_the_owners_lock_keeps_clients_out(engine: EmbeddedStore) -> None:
             thread.start()
             time.sleep(0.3)
             assert answers == []
-        thread.join(5)
+        thread.join(60)
         assert answers == [b"1\n"]
 
 
@@ -419,8 +424,8 @@ def test_the_statement_of_a_client_that_is_gone_is_cancelled(engine: EmbeddedSto
 
 
 def test_connections_without_a_request_soon_make_room(engine: EmbeddedStore) -> None:
-    with serve(engine, limits=Limits(head_s=0.5, connections=4)) as front:
-        kept = http.client.HTTPConnection("127.0.0.1", front.port, timeout=10)
+    with serve(engine, limits=Limits(head_s=5, connections=4)) as front:
+        kept = http.client.HTTPConnection("127.0.0.1", front.port, timeout=60)
         kept.request("GET", "/ping")
         assert kept.getresponse().read() == b"Ok.\n"
         held = [socket.create_connection(("127.0.0.1", front.port)) for _ in range(3)]

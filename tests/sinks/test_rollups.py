@@ -236,6 +236,29 @@ def test_large_databases_are_done_in_pages(
     check_rollups(embedded)
 
 
+def test_a_job_of_many_months_takes_few_statements_and_the_newest_hours_come_first(
+    embedded: EmbeddedStore, clock: StoppedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after one event from a machine whose clock stood in another year."""
+    publish(Writer(embedded, clock=clock), job(hours=1_500).events)
+    told: list[str] = []
+    command = embedded.command
+
+    def noted(sql: str) -> None:
+        told.append(sql)
+        command(sql)
+
+    monkeypatch.setattr(embedded, "command", noted)
+    monkeypatch.setattr("ettwatch_clickhouse.rollups._PAGE", 1_000)
+    rollups = Rollups(embedded, clock=clock)
+    rollups.run()
+    hours = [sql for sql in told if "INSERT INTO rollup_hours" in sql]
+    newest = START // 3_600_000_000 + 1_499
+    assert [str(newest) in sql for sql in hours] == [True, False]
+    assert len([sql for sql in told if "INSERT INTO rollup_days" in sql]) <= 2
+    check_rollups(embedded)
+
+
 def test_a_run_that_is_stopped_says_so_by_ending(embedded: EmbeddedStore, clock: StoppedClock) -> None:
     publish(Writer(embedded, clock=clock), job().events)
     rollups = Rollups(embedded, clock=clock)

@@ -51,6 +51,8 @@ READINGS: Final = (
     "2: within 60 s includes 60 s. Else: less than.",
     "2: heard ranks and the order of the loop are judged after early events were moved to the attempt's start. "
     "Else: as told.",
+    "2: of several training_started of one rank that were moved to the attempt's start the one told first is the "
+    "earliest, and of several training_ended the one told last the latest. Else: told times play no part.",
     "2: training_started comes before a progress of the same time. Else: the smaller position first.",
     "2: only the latest training_ended counts, of any rank (of equal times the lowest, of equal ranks the larger "
     "position), in time order with progress: of equal times the smaller position first. Else: always last.",
@@ -68,8 +70,8 @@ READINGS: Final = (
     "4: begins before the loop is by the time after moving. Else: as told.",
     "5: a child names its parent wherever both lie in the attempt. Else: only where they overlap.",
     "5: to overlap is to share time: spans that touch or have length 0 do not. Else: they do.",
-    "5, 7: an attempt and each gap are judged by themselves: spans outside name no parent in them, and a "
-    "scheduling span is cut to the gap before ends and starts are compared. Else: whole spans are compared.",
+    "5, 7: an attempt and each gap are judged by themselves: spans outside name no parent in them. In a gap the ends "
+    "and starts of whole scheduling spans are compared, as told. Else: they are cut to the gap before that.",
     "6: data_wait_us is read by the clock: what had been told up to the begin of the gap, its microsecond "
     "included, against what was told up to its end. Else: in the order of events.",
     "6: the share of rework is of positions with resets added up; a gap that hung has passed its positions too.",
@@ -506,7 +508,9 @@ def _find_loop(attempt: Attempt, hang_after_us: int, flags: set[str]) -> None:
     wait = 0
     report_every: float | None = None
     if started:
-        attempt.would_start, start = min(started, key=lambda item: (item[0], item[1].rank, item[1].position))
+        attempt.would_start, start = min(
+            started, key=lambda item: (item[0], item[1].rank, item[1].ts, item[1].position)
+        )
         report_every = start.report_every_s
     elif progress:
         attempt.would_start, start = progress.pop(0)
@@ -522,7 +526,7 @@ def _find_loop(attempt: Attempt, hang_after_us: int, flags: set[str]) -> None:
     ]
     attempt.loop_end = attempt.end
     if ended:
-        end_ts, end = max(ended, key=lambda item: (item[0], -item[1].rank, item[1].position))
+        end_ts, end = max(ended, key=lambda item: (item[0], -item[1].rank, item[1].ts, item[1].position))
         if latest <= end_ts:
             attempt.loop_end, attempt.by_training_ended = end_ts, True
             # training_ended counts like a last progress.
@@ -780,7 +784,7 @@ def _segments(
     segments: list[Segment] = []
 
     def wait(start: int, end: int, attempt: int, gpus: int) -> None:
-        there = [part for part in (_within(part, start, end) for part in parts) if part]
+        there = [part for part in parts if part.start < end and part.end > start]
         for low, high, stage in _charge_wait(_merge(there), hidden, start, end):
             segments.append((attempt, stage, low, high, gpus))
 

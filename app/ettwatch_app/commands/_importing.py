@@ -2,9 +2,7 @@
 
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Final
@@ -12,7 +10,7 @@ from typing import IO, Any, Final
 import click
 
 from ettwatch_app.commands._meter import Bar
-from ettwatch_app.commands._shared import Refused
+from ettwatch_app.commands._shared import Refused, opened_input
 from ettwatch_app.datafolder import locate, spools
 from ettwatch_app.replay.unpack import DamagedInput, ForeignInput, unpacked
 from ettwatch_sources import (
@@ -93,8 +91,8 @@ class Run:
             return
         problems: list[str] = []
         try:
-            with _opened(file.path) as stream:
-                chunks = _chunks(stream, bar.advance, problems)
+            with opened_input(file.path) as stream:
+                chunks = _chunks(file.path, stream, bar.advance, problems)
                 head = _head(chunks)
                 kind = KIND_NAMES.get(self._kind) or kind_of(head, file.path)
                 if kind is None:
@@ -223,18 +221,18 @@ def _some(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-@contextmanager
-def _opened(path: str) -> Iterator[IO[bytes]]:
-    if path == "-":
-        yield sys.stdin.buffer
-        return
-    with open(path, "rb") as file:
-        yield file
+def _chunks(path: str, stream: IO[bytes], seen: Callable[[int], None], problems: list[str]) -> Iterator[bytes]:
+    some = getattr(stream, "read1", None) or stream.read
 
+    def read(size: int) -> bytes:
+        try:
+            data: bytes = some(size)
+        except OSError as error:  # as from a disk that fails: what is written may fail for the same reason
+            raise OSError(error.errno, error.strerror, path) from None
+        return data
 
-def _chunks(stream: IO[bytes], seen: Callable[[int], None], problems: list[str]) -> Iterator[bytes]:
     try:
-        yield from unpacked(getattr(stream, "read1", None) or stream.read, seen)
+        yield from unpacked(read, seen)
     except DamagedInput as error:
         problems.append(f"{error}; what stands before that place was read")
 

@@ -5,9 +5,10 @@ import functools
 import gc
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import IO, Any, ParamSpec, TypeVar
 
 import click
 
@@ -71,6 +72,18 @@ def ends_cleanly(command: Callable[P, R]) -> Callable[P, R]:
         return result
 
     return guarded
+
+
+@contextmanager
+def opened_input(name: str) -> Iterator[IO[bytes]]:
+    """Open a file, or standard input for `-`. Raises OSError, also where standard input is closed."""
+    if name == "-":
+        if sys.stdin is None:
+            raise OSError(errno.EBADF, "standard input is closed; give it a file or a pipe", name)
+        yield sys.stdin.buffer
+        return
+    with open(name, "rb") as file:
+        yield file
 
 
 def seldom() -> None:

@@ -19,6 +19,7 @@ from ettwatch_app.commands._shared import (
     data_option,
     ends_cleanly,
     format_option,
+    opened_input,
     owners_for,
     seldom,
 )
@@ -218,7 +219,7 @@ def _events(name: str, problems: list[str]) -> Iterator["Event"]:
         problems.append(f"{shown}:{number}: the line is longer than {MAX_MESSAGE_BYTES:,} bytes")
 
     try:
-        with click.open_file(name, "rb") as file:
+        with opened_input(name) as file:
             chunks = unpacked(getattr(file, "read1", None) or file.read, lambda _: None)
             for batch in batches(chunks, MAX_MESSAGE_BYTES, too_long):
                 for number, line in enumerate(batch.lines, batch.first):

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import click
 
 from ettwatch_app.commands._folder import opened
-from ettwatch_app.commands._shared import NOTHING_DONE, SOME_REJECTED, Refused, data_option, ends_cleanly, owners_for
+from ettwatch_app.commands._shared import (
+    NOTHING_DONE,
+    SOME_REJECTED,
+    Refused,
+    data_option,
+    ends_cleanly,
+    opened_input,
+    owners_for,
+)
 from ettwatch_app.datafolder import locate
 from ettwatch_app.replay.lines import batches
 from ettwatch_app.replay.unpack import DamagedInput, ForeignInput, unpacked
@@ -239,7 +247,7 @@ def _events(files: tuple[str, ...], out: _Out) -> Iterator[Event]:
     """The good events of files; the others are told."""
     for name in files:
         try:
-            with click.open_file(name, "rb") as file:
+            with opened_input(name) as file:
                 number = 0
                 chunks = unpacked(getattr(file, "read1", None) or file.read, lambda size: None)
                 for batch in batches(chunks, MAX_MESSAGE_BYTES, lambda line: None):
@@ -256,7 +264,5 @@ def _events(files: tuple[str, ...], out: _Out) -> Iterator[Event]:
             out.bad += 1
             click.echo(f"{name}: {error}", err=True)
         except OSError as error:
-            if error.filename is None:
-                raise
             out.bad += 1
-            click.echo(f"{name}: cannot be read: {error.strerror}", err=True)
+            click.echo(f"{name}: cannot be read: {error.strerror or error}", err=True)

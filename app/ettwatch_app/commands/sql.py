@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from ettwatch_app.commands._folder import opened, opened_at
-from ettwatch_app.commands._shared import Refused, clickhouse_option, data_option, ends_cleanly, format_option
+from ettwatch_app.commands._shared import (
+    Refused,
+    clickhouse_option,
+    data_option,
+    ends_cleanly,
+    format_option,
+    opened_input,
+)
 from ettwatch_app.datafolder import locate
 from ettwatch_app.render import print_table, stdout_console, write_csv, write_json
 
@@ -36,7 +43,7 @@ def sql(query: str, data: Path | None, url: str | None, form: str) -> None:
 
     Exit codes: 0 done; 2 nothing done.
     """
-    text = _question(click.get_text_stream("stdin").read() if query == "-" else query)
+    text = _question(_told(query))
     import ettwatch_clickhouse as sink
 
     with opened_at(url) if url is not None else opened(locate(data), "ettwatch sql") as store:
@@ -51,6 +58,20 @@ def sql(query: str, data: Path | None, url: str | None, form: str) -> None:
         write_csv(answer.columns, answer.rows, sys.stdout)
     else:
         print_table(answer.columns, answer.types, answer.rows, stdout_console())
+
+
+def _told(query: str) -> str:
+    """Return the text of a query, of `-` what standard input holds. Raises Refused for what is no text in UTF-8."""
+    try:
+        if query != "-":
+            query.encode()
+            return query
+        with opened_input(query) as file:
+            return file.read().decode()
+    except OSError as error:
+        raise Refused(f"cannot read the query: {error.strerror or error}") from None
+    except (UnicodeDecodeError, UnicodeEncodeError) as error:
+        raise Refused(f"the query is not UTF-8 at character {error.start}; send it in UTF-8") from None
 
 
 def _question(text: str) -> str:

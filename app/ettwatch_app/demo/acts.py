@@ -17,6 +17,8 @@ from ettwatch_app.render import stderr_console
 
 _START_S = 60.0
 _STEP_S = 0.2
+_MOST_H = 3
+"""How long `up` lives where nobody ends it; no training of a demo takes as long."""
 _ENDED = frozenset(("succeeded", "failed", "cancelled", "lost"))
 # What a shell under a scheduler or a launcher knows of another job.
 _FOREIGN = re.compile(r"ETTWATCH_|SLURM_|TORCHELASTIC_|(LOCAL_|GROUP_)?(RANK|WORLD_SIZE)$|MASTER_(ADDR|PORT)$")
@@ -53,7 +55,10 @@ def trained(folder: DataFolder) -> Iterator[None]:
     with Children() as children:
         up = children.start(
             # It ends by itself if this process is killed and cannot end it.
-            _ettwatch("up", "--listen", "127.0.0.1:0", "--interval", "1s", "--for", "30m", "--data", str(folder.root)),
+            _ettwatch(
+                *("up", "--listen", "127.0.0.1:0", "--page", "off", "--interval", "1s", "--for", f"{_MOST_H}h"),
+                *("--data", str(folder.root)),
+            ),
             env,
             folder.root / "up.log",
         )
@@ -62,6 +67,12 @@ def trained(folder: DataFolder) -> Iterator[None]:
         with TrainingProgress(run, settings.steps) as progress:
             while run.exit_code is None:
                 progress.look()
+                if up.exit_code == 0:
+                    raise DemoFailed(
+                        f"the training takes longer than {_MOST_H} hours: this machine is too busy, or too slow; "
+                        "`ettwatch demo --lite` trains nothing",
+                        up,
+                    )
                 if up.exit_code is not None:
                     raise DemoFailed(f"`ettwatch up` ended with exit code {up.exit_code}", up)
                 time.sleep(_STEP_S)
@@ -75,6 +86,7 @@ def trained(folder: DataFolder) -> Iterator[None]:
 @contextmanager
 def recorded(folder: DataFolder) -> Iterator[None]:
     """Put the recorded events into the spool and let `ettwatch up --once` read them. Raises DemoFailed."""
+    stderr_console().print("the events of a recorded run are read: nothing is trained here", soft_wrap=True)
     with as_file(files("ettwatch_app").joinpath("recorded/demo-run.jsonl")) as source:
         shutil.copyfile(source, folder.spool / "demo-run.jsonl")
     with Children() as children:

@@ -11,7 +11,7 @@ from ettwatch_app.demo.children import Child
 from ettwatch_app.render import clean, stderr_console
 
 _LINE = re.compile(r"^attempt (\d+)  (?:step (\d+)/(\d+)  )?(.*)$")
-_QUIET_S = 5.0
+_QUIET_S = 10.0
 
 
 class TrainingProgress:

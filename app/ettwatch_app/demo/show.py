@@ -2,6 +2,9 @@
 
 import os
 import shlex
+import shutil
+import sys
+from pathlib import Path
 from typing import Final
 
 from rich.console import Console
@@ -64,16 +67,30 @@ def show_result(store: Store, folder: DataFolder, owners: Owners, console: Conso
 
 def show_way_on(folder: DataFolder, job: str, console: Console) -> None:
     """Print where the data lie and what can be done with them."""
-    root = _short(folder)
-    show(
-        console,
+    root, ettwatch = _short(folder), _called(sys.argv[0])
+    lines = (
         "",
-        Text(f"The data lie in {root}. Go on with:"),
-        Text(f"  ettwatch report {shlex.quote(job)} --data {root}"),
-        Text(f'  ettwatch sql "{_QUESTION}" --data {root}'),
-        Text(f"  ettwatch replay {root}/events.jsonl --format table"),
-        Text(f"  ettwatch doctor --data {root}"),
+        f"The data lie in {root}. Go on with:",
+        f"  {ettwatch} report {shlex.quote(job)} --data {root}",
+        f'  {ettwatch} sql "{_QUESTION}" --data {root}',
+        f"  {ettwatch} replay {root}/events.jsonl --format table",
+        f"  {ettwatch} doctor --data {root}",
     )
+    for line in lines:
+        # A line to paste is not broken, however narrow the screen is.
+        console.print(Text(line), soft_wrap=True)
+
+
+def _called(program: str) -> str:
+    """Return how this command is called: by its name where the shell finds it by that, else by its path."""
+    path = Path(program)
+    if path.name != "ettwatch":
+        return "ettwatch"  # a module, or a test, is not what people type
+    found = shutil.which("ettwatch")
+    if found is not None and Path(found).resolve() == path.resolve():
+        return "ettwatch"
+    near = os.path.relpath(path)
+    return shlex.quote(program if near.startswith("..") else near)
 
 
 def _short(folder: DataFolder) -> str:

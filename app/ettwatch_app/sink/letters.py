@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ettwatch_faust.fitting import fitting
 from ettwatch_schemas import DeadLetter, letter_headers
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Letters:
             producer = self._started()
             sent = [
                 producer.send(self._topic, key=each.key, value=each.value, headers=letter_headers(each))
-                for each in letters
+                for each in map(fitting, letters)
             ]
             for future in sent:
                 future.get(timeout=self._timeout_s)

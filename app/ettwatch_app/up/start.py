@@ -6,7 +6,7 @@ import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,11 +40,12 @@ def run_up(settings: UpSettings) -> int:
             there; or the address is taken.
     """
     stop = threading.Event()
+    halts: list[Callable[[], None]] = [stop.set]
     log = Log(sys.stderr, settings.log_format)
     folder = DataFolder(settings.data)
     with ExitStack() as stack:
         stack.enter_context(_own(folder))
-        stack.enter_context(_signals(stop, log))
+        stack.enter_context(_signals(stop, halts, log))
         for spool in settings.spools:
             _prepare_spool(spool, folder, settings, log)
         store = _open(folder, stack)
@@ -68,6 +69,7 @@ def run_up(settings: UpSettings) -> int:
             data=str(folder.root),
         )
         rollups = _rollups(settings, store, log, stack)
+        halts.append(rollups.stop)
         try:
             runner.run()
             if settings.once:
@@ -145,14 +147,15 @@ def _front(settings: UpSettings, store: Store, stack: ExitStack) -> str | None:
 
 
 @contextmanager
-def _signals(stop: threading.Event, log: Log) -> Iterator[None]:
-    """The first SIGTERM or SIGINT ends the run in good order, the second one at once."""
+def _signals(stop: threading.Event, halts: Sequence[Callable[[], None]], log: Log) -> Iterator[None]:
+    """The first SIGTERM or SIGINT calls `halts` and so ends the run in good order, the second one ends it at once."""
 
     def handle(number: int, _: FrameType | None) -> None:
         if stop.is_set():
             # Nothing to save: what is not committed is read again.
             os._exit(128 + number)
-        stop.set()
+        for halt in halts:
+            halt()
         log.say("stopping", "stopping: writing what was read; once more to stop at once")
 
     if threading.current_thread() is not threading.main_thread():

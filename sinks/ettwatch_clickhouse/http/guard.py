@@ -4,11 +4,16 @@ from base64 import b64decode
 from email.message import Message
 from hmac import compare_digest
 from ipaddress import ip_address
+from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
 from ettwatch_clickhouse.http.fence import Refusal
 
 __all__ = ["Guard", "is_loopback"]
+
+
+_OWN_SITES: Final = ("none", "same-origin")
+"""What a browser says of an address that somebody typed, and of what the answer to it asks for."""
 
 
 def is_loopback(host: str) -> bool:
@@ -51,6 +56,9 @@ class Guard:
         origin = headers.get("Origin")
         if origin is not None and origin != f"http://{host}":
             raise Refusal(497, "ACCESS_DENIED", f"requests from web pages ({origin}) are refused")
+        site = headers.get("Sec-Fetch-Site")  # all that browsers tell of a page's pictures, scripts, frames and links
+        if site is not None and site.lower() not in _OWN_SITES:
+            raise Refusal(497, "ACCESS_DENIED", f"requests from web pages (Sec-Fetch-Site: {site}) are refused")
         if self._password is not None and not compare_digest(_given(headers, url_query), self._password.encode()):
             raise Refusal(516, "AUTHENTICATION_FAILED", "Authentication failed: password is incorrect")
 
