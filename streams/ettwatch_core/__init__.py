@@ -1,6 +1,6 @@
 """The pure core of ettwatch: events in, a job's timeline out. No I/O and no clock."""
 
-from ettwatch_core.cells import cells
+from ettwatch_core.cells import apart, cells
 from ettwatch_core.codec import StateError, dump, load
 from ettwatch_core.journal import grow, tail
 from ettwatch_core.pace import CLOSED, Pace, next_look
@@ -24,6 +24,7 @@ __all__ = [
     "Snapshot",
     "StateError",
     "Verdict",
+    "apart",
     "apply",
     "cells",
     "dump",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from ettwatch_core.rules import CELL
 from ettwatch_schemas import Segment
 
-__all__ = ["cells"]
+__all__ = ["apart", "cells"]
 
 
 def cells(segments: Sequence[Segment]) -> dict[int, list[Segment]]:
@@ -31,3 +31,30 @@ def cells(segments: Sequence[Segment]) -> dict[int, list[Segment]]:
             rows[0] = rows[0]._replace(start=cell)
         out[cell] = rows
     return out
+
+
+def apart(segments: Sequence[Segment]) -> tuple[list[Segment], list[tuple[int, int, Segment]]]:
+    """Take out the whole hours that one segment fills, where it fills several in a row.
+
+    One event of a machine whose clock stood wrong makes a job of decades: its hours must not be cut out one by one each
+    time that somebody asks which of them changed.
+
+    Args:
+        segments: By time, disjoint.
+
+    Returns:
+        What is left, by time, for :func:`cells`; and begin, end (whole hours, µs) and segment of what was taken out.
+    """
+    rest: list[Segment] = []
+    filled: list[tuple[int, int, Segment]] = []
+    for segment in segments:
+        begin, end = -(-segment.start // CELL) * CELL, segment.end // CELL * CELL
+        if end - begin < 2 * CELL:
+            rest.append(segment)
+            continue
+        filled.append((begin, end, segment))
+        if segment.start < begin:
+            rest.append(segment._replace(end=begin))
+        if end < segment.end:
+            rest.append(segment._replace(start=end))
+    return rest, filled

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, Generic, NamedTuple, Self, TypeAlias, TypeVar
 
-from ettwatch_core.cells import cells
+from ettwatch_core.cells import apart, cells
 from ettwatch_core.cut import Settled
 from ettwatch_core.rules import CELL
 from ettwatch_core.snapshot import Snapshot
@@ -222,13 +222,18 @@ def _segments(sent: _Sent, snap: Snapshot, settled: list[Settled], whole: bool) 
     # Whole hours that lie in what was steady the last time are as they were: the drawing of them is the same.
     known = sent.steady[1] // CELL * CELL if sent.steady[0] == snap.steady[0] != 0 else 0
     at = bisect_right(snap.segments, known, key=lambda segment: segment.end)
-    now = cells(snap.segments[at:])
+    rest, filled = apart(snap.segments[at:])
     digests = {cell: digest for cell, digest in sent.hours.items() if cell < known}
-    for cell, segments in now.items():
+    for cell, segments in cells(rest).items():
         if cell >= known:
             digests[cell] = hash(tuple(segments))
             if sent.hours.get(cell) != digests[cell]:
                 changed.append(Hour(cell, segments))
+    for begin, end, segment in filled:
+        hours, digest = range(max(begin, known), end, CELL), hash(segment._replace(start=0, end=CELL))
+        digests.update(dict.fromkeys(hours, digest))
+        new = [cell for cell in hours if sent.hours.get(cell) != digest]
+        changed += [Hour(cell, [segment._replace(start=cell, end=cell + CELL)]) for cell in new]
     sent.first, sent.last, sent.steady, sent.hours = first, last, snap.steady, digests
     if not (whole or changed):
         return []
