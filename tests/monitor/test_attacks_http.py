@@ -168,6 +168,23 @@ def test_a_long_body_is_refused_told_or_not(fleet: Served) -> None:
     assert client.ask("sql", method="POST", body=b"\xff\xfe").status in (400, 422)
 
 
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b'{"query": "SELECT 1"}', "application/x-www-form-urlencoded"),
+        (b"[1]", "application/json"),
+        (b"{", "application/json"),
+        (b"", "application/json"),
+    ],
+)
+def test_what_is_no_json_object_is_told_what_to_send(fleet: Served, body: bytes, kind: str) -> None:
+    answer = fleet.viewer().ask("sql", method="POST", body=body, headers={"Content-Type": kind})
+    assert (answer.status, answer.json["error"]) == (
+        422,
+        "body: it is no JSON object; send one, with the header Content-Type: application/json",
+    )
+
+
 def test_a_long_address_is_refused(fleet: Served) -> None:
     assert fleet.plain.ask("jobs", {"q": "a" * 9_000}).status == 414
     assert fleet.plain.ask("jobs/" + "a" * 600).status == 414

@@ -99,6 +99,9 @@ def _tell_errors(app: FastAPI) -> None:
     async def malformed(_: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0] if error.errors() else {"loc": (), "msg": "it is malformed"}
         where = " ".join(str(part) for part in first["loc"])
+        if first["loc"] in (("body",), ("body", 0)) or first.get("type") == "json_invalid":
+            # It was sent as a form, as curl does by itself, or is no JSON.
+            return _problem(422, "body: it is no JSON object; send one, with the header Content-Type: application/json")
         return _problem(422, f"{where}: {first['msg']}"[:300])
 
     @app.exception_handler(Busy)
