@@ -7,6 +7,7 @@ INTERRUPTED = 130
 try:
     import errno
     import os
+    import re
     from functools import cached_property
     from typing import Any, Final, NoReturn
 
@@ -132,6 +133,7 @@ class Door(click.Group):
         try:
             code = super().main(*args, **kwargs)
         except click.ClickException as error:
+            _suggest(error)
             error.show()
             sys.exit(2)
         except click.Abort:
@@ -173,6 +175,19 @@ def _need(command: str, error: ModuleNotFoundError) -> NoReturn:
         err=True,
     )
     sys.exit(2)
+
+
+def _suggest(error: click.ClickException) -> None:
+    """Add to the message of an unknown command, of this group or of one inside it, what may have been meant."""
+    ctx = error.ctx if isinstance(error, click.UsageError) else None
+    told = re.fullmatch(r"No such command '(.+)'\.", error.message)
+    if told is None or ctx is None or not isinstance(ctx.command, click.Group):
+        return
+    from difflib import get_close_matches
+
+    near = get_close_matches(told[1].lower(), ctx.command.list_commands(ctx), n=2)
+    if near:
+        error.message += f" Did you mean {' or '.join(map(repr, near))}?"
 
 
 def _version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:

@@ -17,6 +17,13 @@ from support.clickhouse import front_process
 from support.ports import free_port
 from support.regress import DAY, T0, attempts, insert
 
+ONE_OF_EACH = """\
+version: 1
+thresholds:
+  failing: {metric: nof, above: 5}
+maintenance:
+  - {from: 2026-03-01T22:00:00Z, until: 2026-03-02T04:00:00Z}
+"""
 NOW = str(T0 + 40 * DAY)
 
 
@@ -96,7 +103,11 @@ def test_a_database_that_is_away_does_nothing(tmp_path: Path) -> None:
 def test_a_file_of_rules_is_checked(tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text("version: 1\nmetrics: {tts: {least_ratio: 1.2}}\n")
-    assert command("check", str(file)).exit_code == 0
+    told = command("check", str(file))
+    assert told.exit_code == 0
+    assert "\n  0 plain thresholds, 0 times of maintenance\n" in told.output
+    file.write_text(ONE_OF_EACH)
+    assert "\n  1 plain threshold, 1 time of maintenance\n" in command("check", str(file)).output
     file.write_text("version: 1\nmetrics: {tss: off}\n")
     told = command("check", str(file))
     assert told.exit_code == 2

@@ -63,6 +63,11 @@ def test_a_silence_counts_at_once_for_a_process_that_delivers_and_its_end_too(fo
     assert "by bob: done early" in shown
 
 
+def test_a_silence_that_matches_nothing_says_so(folder: Path) -> None:
+    told = command(folder, "add", "team=ads", "--for", "1h", "--why", "x")
+    assert told.output.splitlines()[1:] == ["  it matches no alert that fires now"]
+
+
 def test_numbers_are_never_given_twice(folder: Path) -> None:
     for number in (1, 2, 3):
         told = command(folder, "add", "team=ads", "--for", "1h", "--why", "x", "--format", "json")

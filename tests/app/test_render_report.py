@@ -138,6 +138,18 @@ def test_a_fleet_at_width_140_has_more_columns(owners: Owners) -> None:
     check("fleet-140.txt", text_of(fleet(owners), console(140)))
 
 
+def test_a_fleet_of_one_short_job_is_told_in_seconds(owners: Owners) -> None:
+    """What everybody's first job looks like: hours would be 0.00 in every row."""
+    scale = 47.7 / 109_930
+    small = {stage: seconds * scale for stage, seconds in fleet(owners).gpu_stage_s.items()}
+    job = summary(e2e_s=23.85, effective_s=10.8, gpus=2, gpu_e2e_s=47.7, gpu_effective_s=21.6, tts_s=3.2)
+    view = fleet(owners, jobs=[job], number=1, nof=1, gpu_e2e_s=47.7, gpu_stage_s=small)
+    text = text_of(view, console())
+    check("fleet-small.txt", text)
+    assert "26.1 of 47.7 GPU-seconds were lost" in text
+    assert "lost to                    GPU-seconds" in text
+
+
 def test_an_empty_fleet(owners: Owners) -> None:
     view = fleet(owners, jobs=[], number=0, ett_pct=None, mean_ett_pct=None, nof=0, gpu_e2e_s=0.0, gpu_stage_s={})
     text = text_of(view, console())

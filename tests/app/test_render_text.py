@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from ettwatch_app.render.text import clean, count, duration, hours, moment, percent, share
+from ettwatch_app.render.text import GpuTime, clean, count, duration, moment, percent, share
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,39 @@ def test_no_part_of_a_duration_overflows(a: float, b: float) -> None:
         assert "24h" not in text
 
 
-def test_hours_and_shares() -> None:
-    assert [hours(s) for s in (0, 151, 55_080, 4_444_444)] == ["0.0 h", "0.04 h", "15.3 h", "1,235 h"]
+@pytest.mark.parametrize(
+    ("gpu_seconds", "texts", "unit"),
+    [
+        ((), (), "GPU-hours"),
+        ((0.0,), ("0.00",), "GPU-hours"),
+        ((0.2504, 0.0), ("0.250", "0.000"), "GPU-seconds"),
+        ((47.68, 19.1, 0.0), ("47.7", "19.1", "0.0"), "GPU-seconds"),
+        ((59.96, 59.94), ("1.0", "1.0"), "GPU-minutes"),
+        ((3_500.0, 19.1), ("58.3", "0.3"), "GPU-minutes"),
+        ((29_980.0, 151.0, 0.0), ("8.33", "0.04", "0.00"), "GPU-hours"),
+        ((4_444_444.0, 1_800.0), ("1,234.6", "0.5"), "GPU-hours"),
+        ((147_924_000.0, 40_582_800.0), ("41,090", "11,273"), "GPU-hours"),
+        ((-0.0001, 5.0), ("0.0", "5.0"), "GPU-seconds"),
+    ],
+)
+def test_gpu_time_has_the_unit_of_its_largest_amount(
+    gpu_seconds: tuple[float, ...], texts: tuple[str, ...], unit: str
+) -> None:
+    found = GpuTime.of(gpu_seconds)
+    assert (found.long, tuple(map(found.write, gpu_seconds))) == (unit, texts)
+
+
+@given(st.lists(st.floats(min_value=0, max_value=1e9), min_size=1))
+def test_a_column_of_gpu_time_has_one_number_of_decimals_and_shows_its_largest(column: list[float]) -> None:
+    unit = GpuTime.of(column)
+    texts = [unit.write(gpu_seconds) for gpu_seconds in column]
+    assert len({len(text.partition(".")[2]) for text in texts}) == 1
+    largest = unit.write(max(column))
+    assert max(column) < 0.0005 or float(largest.replace(",", "")) > 0
+    assert (unit.size_s, unit.short) in {(3_600, "GPU-h"), (60, "GPU-min"), (1, "GPU-s")}
+
+
+def test_shares_counts_and_times() -> None:
     assert (percent(1, 3), percent(1, 0), share(None), share(45.4236)) == ("33.3 %", "-", "-", "45.4 %")
     assert (count(1, "job"), count(1_000, "job"), count(2, "entry", "entries")) == ("1 job", "1,000 jobs", "2 entries")
     assert moment(1_790_000_000_999_999) == "2026-09-21 14:13:20 UTC"

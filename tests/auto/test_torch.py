@@ -61,7 +61,7 @@ def test_a_loop_with_a_data_loader(auto: Run, spool: Path, tmp_path: Path, worke
     assert (found[0], found[-1]) == (0, 20)
     assert phases(spool) == {
         "hardware_setup.binary_start": 1,
-        "trainer_init.imported": 1,
+        "trainer_init": 1,
         "trainer_init.get_first_batch_data": 1,
         "wasted_training.evaluation": 2,
         "wasted_training.checkpoint_save": 2,
@@ -174,7 +174,7 @@ def test_hooks_can_be_switched_off(auto: Run, spool: Path, tmp_path: Path) -> No
     done = auto(script(tmp_path), env={"ETTWATCH_AUTO_OFF": "loader, save,nonsense"})
     assert done.stderr.count("there is no hook nonsense") == 1
     assert done.stdout.split()[-1] == "_SingleProcessDataLoaderIter"
-    assert phases(spool) == {"hardware_setup.binary_start": 1, "trainer_init.imported": 1}
+    assert phases(spool) == {"hardware_setup.binary_start": 1, "trainer_init": 1}
     assert positions(spool)[-1] == 20
     everything = auto(script(tmp_path), "--job", "k", env={"ETTWATCH_AUTO_OFF": "all"})
     assert everything.stderr == ""

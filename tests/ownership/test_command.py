@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 from ettwatch_app import datafolder
 from ettwatch_app.commands.owners import owners
 from ettwatch_app.datafolder import DataFolder
+from ettwatch_app.owners import find_owners
 from ettwatch_app.up import UpSettings, run_up
 from ettwatch_schemas import COMPONENTS
 
@@ -83,6 +84,19 @@ def test_all_rules_and_those_of_a_team(file: Path) -> None:
         "contact": None,
         "line": 3,
     }
+
+
+def test_columns_that_say_nothing_are_left_out_and_no_stage_is_broken(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delenv("ETTWATCH_OWNERS")
+    lines = run("show").output.splitlines()
+    assert lines[0].split() == ["stage", "system", "team", "line"]
+    assert lines[-1] == "from the built-in owners"
+    assert [line.split()[0] for line in lines[1:-1]] == [rule.stage for rule in find_owners(file.parent / "none").rules]
+    monkeypatch.setenv("ETTWATCH_OWNERS", str(file))
+    assert run("show").output.split()[:6] == ["stage", "cluster", "system", "team", "contact", "line"]
 
 
 def test_the_owner_of_a_stage(file: Path) -> None:

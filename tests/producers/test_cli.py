@@ -196,7 +196,25 @@ def test_wrong_use_of_run_runs_nothing(args: list[str], words: str) -> None:
 def test_an_unknown_command_is_said_so() -> None:
     result = call("nonsense")
     assert result.exit_code == 2
-    assert "No such command 'nonsense'" in result.stderr
+    assert result.stderr.endswith("Error: No such command 'nonsense'.\n")
+
+
+@pytest.mark.parametrize(
+    ("args", "line"),
+    [
+        (["reprot"], "No such command 'reprot'. Did you mean 'report'?"),
+        (["REPORT"], "No such command 'REPORT'. Did you mean 'report'?"),
+        (["inner", "chek"], "No such command 'chek'. Did you mean 'check'?"),
+        (["inner", "repo"], "No such command 'repo'."),
+        (["x" * 10_000], f"No such command '{'x' * 10_000}'."),
+        (["repo'rt"], 'No such command "repo\'rt".'),
+    ],
+)
+def test_an_unknown_command_that_is_like_a_known_one(args: list[str], line: str) -> None:
+    inner = click.Group("inner", commands=[click.Command("check"), click.Command("show")])
+    points = (Point("report", "x:y", click.Command("report")), Point("inner", "x:y", inner))
+    result = call(*args, points=points)
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (2, f"Error: {line}")
 
 
 def test_a_reader_that_goes_away_is_no_fault() -> None:

@@ -214,8 +214,8 @@ def test_wrong_options_are_told(tmp_path: Path) -> None:
 def test_flags_are_told_at_the_end_and_all_are_known(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text(titan(1))
     done = run("auto", tmp_path / "a.log", "--out", tmp_path / "out")
-    (line,) = (line for line in done.output.splitlines() if line.startswith("not known: "))
-    codes = {part.split(" ")[0] for part in line.removeprefix("not known: ").split(", ")}
+    (line,) = (line for line in done.output.splitlines() if line.startswith("flags: "))
+    codes = {part.split(" ")[0] for part in line.removeprefix("flags: ").split(", ")}
     assert codes <= set(FLAGS)
     assert {"no_end", "zone_assumed", "position_is_step"} <= codes
     assert all(set(kind.unknown) <= set(FLAGS) for kind in KIND_NAMES.values())
@@ -233,3 +233,11 @@ def test_what_it_says_counts_one_and_each_job_once(tmp_path: Path) -> None:
     assert "written to" not in two.stderr
     (tmp_path / "c.log").write_text(f"{mllog(0)}:::MLLOG x\n")
     assert "1 line refused" in run("mllog", tmp_path / "c.log", "--out", "-").stderr
+
+
+@pytest.mark.parametrize("kind", ["kubernetes", "ray"])
+def test_what_is_followed_is_not_imported(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("{}")
+    done = CliRunner().invoke(import_, [kind, str(tmp_path / "x.json")])
+    assert done.exit_code == 2
+    assert f"{kind} is followed, not imported: `ettwatch watch {kind}`" in done.output

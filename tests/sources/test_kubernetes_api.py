@@ -197,7 +197,7 @@ def test_wrong_tokens_and_places(api: FakeApi) -> None:
     with pytest.raises(ApiError, match="401") as caught:
         client.get(k.JOBSETS, {"limit": "1"})
     assert "secret" not in str(caught.value) + repr(Access(api.url, token="wrong-and-secret"))
-    with pytest.raises(Unreachable):
+    with pytest.raises(Unreachable, match="^nothing listens at http://127.0.0.1:9; is the API server up, .*kubeconfig"):
         Api(Access("http://127.0.0.1:9")).get("/x", {})
 
 

@@ -166,11 +166,18 @@ def test_a_scheduler_that_does_not_answer_is_asked_less_and_less(tmp_path: Path)
     assert "slurmdbd is down" in said[0]
 
 
-def test_commands_that_are_not_there_or_fail() -> None:
+def test_commands_that_are_not_there_or_fail(tmp_path: Path) -> None:
     with pytest.raises(PollError, match="is not there"):
         run_command(["no-such-sacct"], {})
     with pytest.raises(PollError, match=r"failed \(3\): sorry"):
         run_command(["sh", "-c", "echo sorry >&2; exit 3"], {})
+    with pytest.raises(PollError, match="give this user the right to"):
+        run_command([str(tmp_path)], {})
+    sacct = tmp_path / "sacct"
+    sacct.write_text("#!/bin/sh\nexit 1\n")
+    sacct.chmod(0o755)
+    with pytest.raises(PollError, match="it said nothing; where there is no accounting, ask with --via scontrol"):
+        run_command([str(sacct)], {})
     assert run_command(["sh", "-c", "echo $SLURM_TIME_FORMAT"], {"SLURM_TIME_FORMAT": "%s"}) == b"%s\n"
 
 
@@ -311,6 +318,35 @@ def test_a_dashboard_that_is_none(tmp_path: Path) -> None:
         assert "is it the address of the dashboard?" in ray(receiver, tmp_path).output
     gone = CliRunner().invoke(watch, ["ray", "--once", "--address", "http://127.0.0.1:9", "--out", str(tmp_path)])
     assert gone.exit_code == 2
+    assert gone.output == (
+        "Error: nothing listens at http://127.0.0.1:9; is the dashboard up, the port right? name it with --address\n"
+    )
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_dashboard_that_wants_a_token(tmp_path: Path, status: int) -> None:
+    with receiving() as receiver:
+        receiver.answers = [(status, {}, "no")]
+        assert "name its file with --token-file" in ray(receiver, tmp_path).output
+
+
+@pytest.mark.parametrize("content", [b"", b"two\nlines", b"\xff\xfe", "wörd".encode()])
+def test_a_file_that_holds_no_token(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "token"
+    file.write_bytes(content)
+    done = CliRunner().invoke(watch, ["ray", "--once", "--token-file", str(file), "--out", str(tmp_path)])
+    assert (done.exit_code, done.output) == (
+        2,
+        f"Error: {file} holds no token: it should be one word; name another --token-file\n",
+    )
+
+
+def test_an_address_with_a_password_is_refused_and_not_shown(tmp_path: Path) -> None:
+    words = ["ray", "--once", "--address", "http://me:geheim@127.0.0.1:9", "--out", str(tmp_path)]
+    done = CliRunner().invoke(watch, words)
+    assert done.exit_code == 2
+    assert "use --token-file" in done.output
+    assert "geheim" not in done.output
 
 
 def test_a_cursor_of_another_watcher_and_a_broken_one(tmp_path: Path) -> None:

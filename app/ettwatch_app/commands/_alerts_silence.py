@@ -73,7 +73,9 @@ def add(
         click.echo(json.dumps({"number": number, "firing": hit}, ensure_ascii=False))
         return
     click.echo(f"silence {number}: {clean(', '.join(map(str, wanted)), 400)}, {_span(start, end)}")
-    click.echo(f"  it matches {len(hit)} of the alerts that fire now" + (":" if hit else ""))
+    click.echo(
+        f"  it matches {len(hit):,} of the alerts that fire now:" if hit else "  it matches no alert that fires now"
+    )
     for key in hit:
         click.echo(f"  {clean(key, 200)}")
 

@@ -212,7 +212,7 @@ class Run:
         click.echo(f"{done}{before}; {refused}", err=True)
         if self._flags:
             flags = ", ".join(f"{code} ({number:,})" for code, number in sorted(self._flags.items()))
-            click.echo(f"not known: {flags}", err=True)
+            click.echo(f"flags: {flags}", err=True)
         if self._where and self.events:
             click.echo(f"written to {self._where}", err=True)
 

@@ -14,7 +14,7 @@ import click
 from ettwatch_app.commands._alerts import access_to, alert_options, now_us, remembered, rules_of, watching
 from ettwatch_app.commands._alerts_silence import silence
 from ettwatch_app.commands._shared import DONE, SOME_REJECTED, Refused, ends_cleanly, format_option, seldom
-from ettwatch_app.render import clean, stdout_console
+from ettwatch_app.render import clean, count, stdout_console
 
 if TYPE_CHECKING:
     from ettwatch_monitor.alerts import Alert
@@ -118,9 +118,11 @@ def check(file: Path) -> None:
     watched = len([name for name in detect.weights if name not in detect.off])
     click.echo(f"{file}: right")
     click.echo(
-        f"  {watched} metrics in the scopes {', '.join(rules.scopes)}, every {rules.every_s:g} s, in {detect.zone}"
+        f"  {count(watched, 'metric')} in the scopes {', '.join(rules.scopes)}, every {rules.every_s:g} s, "
+        f"in {detect.zone}"
     )
-    click.echo(f"  {len(rules.thresholds)} plain thresholds, {len(rules.windows)} times of maintenance")
+    windows = count(len(rules.windows), "time of maintenance", "times of maintenance")
+    click.echo(f"  {count(len(rules.thresholds), 'plain threshold')}, {windows}")
     names = ", ".join(f"{channel.name} ({channel.kind})" for channel in rules.delivery.channels) or "none"
     click.echo(f"  channels: {names}")
 

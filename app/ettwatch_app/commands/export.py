@@ -135,7 +135,10 @@ def cloudevents(
     """Export jobs, or the events themselves, as CloudEvents 1.0 (JSON, in batches over HTTP)."""
     out = _Out(endpoint, BATCH_TYPE, headers)
     if what == "events" and not files:
-        raise Refused("the events themselves are exported from files; name them")
+        raise Refused(
+            "the events themselves are exported from files; name them. "
+            "What `ettwatch up` has taken in is in the table events: `ettwatch sql`"
+        )
     held: list[dict[str, Any]] = []
     number = 0
     source: Iterator[dict[str, Any]]

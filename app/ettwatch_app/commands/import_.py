@@ -44,8 +44,17 @@ def _mapping(_: click.Context, parameter: click.Parameter, path: str | None) -> 
     return told
 
 
+class _Kind(click.Choice[str]):
+    """A kind of log; what is followed and not imported is told so."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value in ("kubernetes", "ray"):
+            self.fail(f"{value} is followed, not imported: `ettwatch watch {value}`", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 @click.command(name="import")
-@click.argument("kind", type=click.Choice(["auto", *KIND_NAMES]), metavar="KIND")
+@click.argument("kind", type=_Kind(["auto", *KIND_NAMES]), metavar="KIND")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option("--out", metavar="DIR", help="The spool folder that events go to; - writes them to standard output.")
 @click.option("--job", help="Name of the job.  [default: what the file says, else the file's own name]")

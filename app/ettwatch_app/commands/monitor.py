@@ -146,7 +146,7 @@ def _made_up(folder: Path, days: float) -> "Iterator[tuple[Store, Address | None
     try:
         sink.migrate(store)
         fleet = DemoFleet(store, owners, days, seed=1)
-        click.echo(f"making up {days:g} days of a fleet", err=True)
+        click.echo(f"making up {days:g} day{'' if days == 1 else 's'} of a fleet; Ctrl-C ends it", err=True)
         click.echo(f"{fleet.fill():,} jobs", err=True)
         fleet.start()
         try:

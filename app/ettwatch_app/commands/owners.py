@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
-from rich.table import Table
 from rich.text import Text
 
 from ettwatch_app.commands._shared import (
@@ -24,7 +23,7 @@ from ettwatch_app.commands._shared import (
 )
 from ettwatch_app.datafolder import locate
 from ettwatch_app.owners import find_owners, load_owners
-from ettwatch_app.render import clean, count, show, stdout_console, write_json
+from ettwatch_app.render import clean, count, fitted, show, stdout_console, write_json
 from ettwatch_core.nodes import Problem
 from ettwatch_core.ownership import Owners, OwnersError, Rule
 from ettwatch_schemas import COMPONENTS, EFFECTIVE, is_phase
@@ -113,12 +112,10 @@ def show_owners(
     if form == "json":
         write_json(_COLUMNS, rows, sys.stdout)
     elif rows:
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for name in _COLUMNS:
-            table.add_column(name, overflow="fold")
-        for row in rows:
-            table.add_row(*(Text(clean("" if cell is None else str(cell), 200)) for cell in row))
-        show(stdout_console(), table, Text(f"from {clean(known.source, 400)}", style="dim"))
+        console, said = stdout_console(), [i for i in range(len(_COLUMNS)) if any(row[i] is not None for row in rows)]
+        cells = [[clean("" if row[i] is None else str(row[i]), 200) for i in said] for row in rows]
+        table = fitted([_COLUMNS[i] for i in said], cells, {len(said) - 1}, console.width)
+        show(console, *table, Text(f"from {clean(known.source, 400)}", style="dim"))
     else:
         click.echo(f"nobody; {clean(known.source, 400)} has no rule for it")
     if not rows:

@@ -102,17 +102,17 @@ def _show(first: "Look", ask: "Callable[[], Look] | None", pause: float) -> None
     """Print a look; on a terminal go on until Ctrl-C, also where the database is away for a while."""
     from rich.live import Live
 
+    from ettwatch_app.render.top import draw_top
     from ettwatch_clickhouse import StoreError
-    from ettwatch_monitor.top import draw
 
     console = stdout_console()
     if ask is None or not console.is_terminal:
-        console.print(draw(first, console.width, 50))
+        console.print(draw_top(first, console.width, 50))
         return
     latest, stale = first, None
     with Live(console=console, screen=True, auto_refresh=False) as live:
         while True:
-            live.update(draw(latest, console.width, console.height, stale), refresh=True)
+            live.update(draw_top(latest, console.width, console.height, stale), refresh=True)
             began = time.monotonic()
             time.sleep(pause)
             try:

@@ -112,12 +112,11 @@ def ray(
     """Follow the jobs of a Ray cluster by the API of its dashboard."""
     from ettwatch_sources.ray.watcher import RayPoller
 
-    try:
-        token = Path(token_file).read_text().strip() if token_file else ""
-    except OSError as error:
-        raise Refused(f"cannot read {token_file}: {error.strerror}") from None
+    token = _token(token_file) if token_file else ""
     if not address.startswith(("http://", "https://")):
         raise Refused(f"{address!r} is no address; give one like http://127.0.0.1:8265")
+    if "@" in address.split("/")[2]:
+        raise Refused("--address must hold no user and password: they would be shown; use --token-file")
     poller = RayPoller(address, cluster, token, lambda text: click.echo(text, err=True))
     _poll(poller, "ray", every, out, cursor, once)
 
@@ -192,6 +191,16 @@ def kubernetes(
         raise _unwritable(error) from error
     if once and refused + folder.tracker.refused:
         raise SystemExit(SOME_REJECTED)
+
+
+def _token(file: str) -> str:
+    try:
+        token = Path(file).read_bytes().strip()
+    except OSError as error:
+        raise Refused(f"cannot read {file}: {error.strerror}; name another --token-file") from None
+    if not token or not all(32 < byte < 127 for byte in token):
+        raise Refused(f"{file} holds no token: it should be one word; name another --token-file")
+    return token.decode()
 
 
 def _stop_after(stopped: threading.Event, stop: Callable[[], None]) -> None:

@@ -4,6 +4,7 @@ from ettwatch_app.render.advice import write_advice
 from ettwatch_app.render.advised import advice_lines, what_if_lines
 from ettwatch_app.render.answer import print_table, write_csv, write_json
 from ettwatch_app.render.console import plain_table, show, stderr_console, stdout_console
+from ettwatch_app.render.fitting import fitted
 from ettwatch_app.render.fleet import jobs_table, print_fleet
 from ettwatch_app.render.job import print_job
 from ettwatch_app.render.segments import segments_table
@@ -19,6 +20,7 @@ __all__ = [
     "clean",
     "count",
     "duration",
+    "fitted",
     "jobs_table",
     "plain_table",
     "print_fleet",

@@ -11,7 +11,8 @@ from typing import IO
 from rich.console import Console
 from rich.text import Text
 
-from ettwatch_app.render.console import plain_table, show
+from ettwatch_app.render.console import show
+from ettwatch_app.render.fitting import fitted
 from ettwatch_app.render.text import clean, count
 
 _WIDEST = 100_000
@@ -21,20 +22,21 @@ _NUMBERS = ("Int", "UInt", "Float", "Decimal")
 def print_table(
     columns: Sequence[str], types: Sequence[str], rows: Sequence[Sequence[object]], console: Console
 ) -> None:
-    """Print rows under their names; numbers to the right. Where there is no terminal no row is broken into lines."""
-    table = plain_table()
-    for name, kind in zip(columns, types, strict=True):
-        bare = kind.removeprefix("LowCardinality(").removeprefix("Nullable(")
-        table.add_column(Text(clean(name)), justify="right" if bare.startswith(_NUMBERS) else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(clean(_shown(value), 2_000)) for value in row))
+    """Print rows under their names; numbers to the right.
+
+    In a terminal no word is broken: what does not fit beside each other stands in lines of its own. Where there is no
+    terminal no row is broken into lines.
+    """
+    bare = [kind.removeprefix("LowCardinality(").removeprefix("Nullable(") for kind in types]
+    right = {i for i, kind in enumerate(bare) if kind.startswith(_NUMBERS)}
+    cells = [[clean(_shown(value), 2_000) for value in row] for row in rows]
+    # Into a file or another program a row is a line, however long.
+    endless = not console.is_terminal and not os.environ.get("COLUMNS")
     before = console.width
-    if not console.is_terminal and not os.environ.get("COLUMNS"):
-        # Into a file or another program a row is a line, however long.
-        needed = console.measure(table, options=console.options.update(width=_WIDEST)).maximum
-        console.width = max(before, needed)
-    end = Text(count(len(rows), "row"), style="dim")
-    show(console, *([table] if columns else []), end)
+    if endless:
+        console.width = _WIDEST
+    table = fitted([clean(name) for name in columns], cells, right, console.width) if columns else ()
+    show(console, *table, Text(count(len(rows), "row"), style="dim"))
     console.width = before
 
 

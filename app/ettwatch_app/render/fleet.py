@@ -9,7 +9,7 @@ from rich.text import Text
 
 from ettwatch_app.render.console import plain_table, show
 from ettwatch_app.render.palette import LOOKS, STATUS_STYLES
-from ettwatch_app.render.text import clean, count, duration, hours, percent, share
+from ettwatch_app.render.text import GpuTime, clean, count, duration, percent, share
 from ettwatch_app.render.views import FleetView, Order
 from ettwatch_schemas import COMPONENTS, EFFECTIVE, JobSummary, component_of
 
@@ -34,7 +34,8 @@ def _parts(view: FleetView, width: int) -> Iterator[RenderableType]:
         f"  weighted by GPUs, {share(view.mean_ett_pct)} unweighted; {count(view.number, 'job')}, "
         f"{count(view.nof, 'failure')}",
     )
-    yield Text(f"{hours(lost)} of {hours(view.gpu_e2e_s)} in GPU-hours were lost")
+    unit = GpuTime.of([view.gpu_e2e_s])
+    yield Text(f"{unit.write(lost)} of {unit.write(view.gpu_e2e_s)} {unit.long} were lost")
     yield ""
     yield _losses(view)
     yield ""
@@ -45,20 +46,24 @@ def _parts(view: FleetView, width: int) -> Iterator[RenderableType]:
 
 
 def _losses(view: FleetView) -> Table:
-    """Lost GPU-hours by component, and inside it by the teams that own its stages."""
+    """Lost GPU time by component, and inside it by the teams that own its stages."""
+    lost = {
+        component: {s: v for s, v in view.gpu_stage_s.items() if s != EFFECTIVE and component_of(s) == component}
+        for component in COMPONENTS
+    }
+    unit = GpuTime.of(sum(stages.values()) for stages in lost.values())
     table = plain_table()
     table.add_column("lost to", overflow="fold")
-    table.add_column("GPU-hours", justify="right", no_wrap=True)
+    table.add_column(unit.long, justify="right", no_wrap=True)
     table.add_column("share", justify="right", no_wrap=True)
     table.add_column("team", overflow="fold")
     table.add_column("contact", overflow="fold")
-    for component in COMPONENTS:
-        stages = {s: v for s, v in view.gpu_stage_s.items() if s != EFFECTIVE and component_of(s) == component}
+    for component, stages in lost.items():
         total = sum(stages.values())
         owner = view.owners.of(component)
         table.add_row(
             Text.assemble((LOOKS[component].letter, LOOKS[component].style), " ", (component, "bold")),
-            _plain_hours(total),
+            unit.write(total),
             percent(total, view.gpu_e2e_s),
             clean(owner.team, 30) if owner else "-",
             clean(owner.contact or "", 30) if owner else "",
@@ -68,7 +73,7 @@ def _losses(view: FleetView) -> Table:
             if own is not None and own != owner:
                 table.add_row(
                     Text(f"    {clean(stage[len(component) :], 40)}"),
-                    Text(_plain_hours(seconds), style="dim"),
+                    Text(unit.write(seconds), style="dim"),
                     Text(percent(seconds, view.gpu_e2e_s), style="dim"),
                     clean(own.team, 30),
                     clean(own.contact or "", 30),
@@ -76,13 +81,10 @@ def _losses(view: FleetView) -> Table:
     return table
 
 
-def _plain_hours(gpu_seconds: float) -> str:
-    return hours(gpu_seconds).removesuffix(" h")
-
-
 def jobs_table(jobs: Iterable[JobSummary], width: int) -> Table:
-    """A table of jobs, one a row; fewer columns where there are less than 120 for it."""
-    wide = width >= 120
+    """A table of jobs, one a row; fewer columns where there are less than 120 for it. `lost` is GPU time."""
+    jobs, wide = list(jobs), width >= 120
+    unit = GpuTime.of(job.gpu_e2e_s - job.gpu_effective_s for job in jobs)
     table = plain_table()
     table.add_column("job", overflow="fold", max_width=40)
     table.add_column("status", no_wrap=True)
@@ -100,7 +102,7 @@ def jobs_table(jobs: Iterable[JobSummary], width: int) -> Table:
             *((duration(job.effective_s),) if wide else ()),
             duration(job.e2e_s),
             f"{job.gpus:,}",
-            hours(job.gpu_e2e_s - job.gpu_effective_s),
+            f"{unit.write(job.gpu_e2e_s - job.gpu_effective_s)} {unit.sign}",
             *((f"{job.attempts:,}",) if wide else ()),
             f"{job.nof:,}",
             "-" if job.tts_s is None else duration(job.tts_s),

@@ -11,7 +11,7 @@ from rich.text import Text
 from ettwatch_app.render.console import plain_table, show
 from ettwatch_app.render.flags import in_words
 from ettwatch_app.render.palette import LOOKS, ORDER, STATUS_STYLES
-from ettwatch_app.render.text import clean, count, duration, hours, moment, percent, share
+from ettwatch_app.render.text import GpuTime, clean, count, duration, moment, percent, share
 from ettwatch_app.render.timeline import timeline
 from ettwatch_app.render.views import JobView
 from ettwatch_core.ownership import Owner
@@ -53,11 +53,12 @@ def _head(view: JobView) -> Iterator[Text]:
     yield Text(", ".join(facts), style="dim")
     yield Text(f"from {moment(job.t0)} to {moment(job.t1)}", style="dim")
     yield Text("")
-    lost = job.e2e_s - job.effective_s
+    lost, gpu_lost = job.e2e_s - job.effective_s, job.gpu_e2e_s - job.gpu_effective_s
+    unit = GpuTime.of([gpu_lost])
     yield Text.assemble(
         (f"ETT {share(job.ett_pct)}", "bold"),
         f"  {duration(job.effective_s)} of {duration(job.e2e_s)} trained on new data; ",
-        f"{duration(lost)} was lost ({hours(job.gpu_e2e_s - job.gpu_effective_s).removesuffix(' h')} GPU-hours)",
+        f"{duration(lost)} was lost ({unit.write(gpu_lost)} {unit.long})",
     )
     losses = {stage: seconds for stage, seconds in job.stages.items() if stage != EFFECTIVE}
     if losses:

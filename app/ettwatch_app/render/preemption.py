@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ettwatch_app.render.console import plain_table
-from ettwatch_app.render.text import clean, count, duration
+from ettwatch_app.render.text import GpuTime, clean, count, duration
 
 if TYPE_CHECKING:
     from ettwatch_monitor.preempt import Later, Live, Plan, Waste
@@ -19,16 +19,16 @@ _MOST_LINES: Final = 20
 
 def plan_parts(plan: "Plan", live: "Live", limit: int, width: int) -> Iterator[RenderableType]:
     """Yield the plan, what waiting would save, at most `limit` jobs, and what is not known of them."""
-    yield _head(plan)
-    if plan.later is not None:
-        yield from _later(plan, plan.later)
     shown = _shown(plan, limit)
+    unit = GpuTime.of((plan.gpu_s, *(waste.gpu_s for waste in shown)))._replace(decimals=1)
+    yield _head(plan, unit)
+    if plan.later is not None:
+        yield from _later(plan, plan.later, unit)
     if shown:
         yield Text("")
-        yield _table(plan, shown, width)
-        yield Text(
-            "* preempt it, - excluded; in: until its next checkpoint, then: GPU-h that it wastes right after that"
-        )
+        yield _table(plan, shown, width, unit)
+        then = f"then: {unit.short} that it wastes right after that"
+        yield Text(f"* preempt it, - excluded; in: until its next checkpoint, {then}")
     rest = len(plan.ranked) - len(shown)
     if rest:
         yield Text(f"{rest:,} more; --limit shows them")
@@ -42,7 +42,7 @@ def plan_parts(plan: "Plan", live: "Live", limit: int, width: int) -> Iterator[R
         yield Text(f"{len(notes) - _MOST_LINES:,} more notes; --format json has them all")
 
 
-def _head(plan: "Plan") -> Text:
+def _head(plan: "Plan", unit: GpuTime) -> Text:
     if not plan.enough:
         return Text(
             f"cannot free {count(plan.gpus, 'GPU')}: {count(len(plan.ranked) - len(plan.kept), 'job')} that may be "
@@ -51,18 +51,19 @@ def _head(plan: "Plan") -> Text:
         )
     text = Text(
         f"preempt {count(len(plan.chosen), 'job')}: frees {plan.freed:,} for {plan.gpus:,} asked for, wastes "
-        f"{_gpu_h(plan.gpu_s)} GPU-h",
+        f"{unit.write(plan.gpu_s)} {unit.short}",
         style="bold",
     )
     if not plan.exact:
-        text.append(f"; too many jobs for the best choice, which wastes at least {_gpu_h(plan.bound_ms / 1_000)} GPU-h")
+        least = f"{unit.write(plan.bound_ms / 1_000)} {unit.short}"
+        text.append(f"; too many jobs for the best choice, which wastes at least {least}")
     return text
 
 
-def _later(plan: "Plan", later: "Later") -> Iterator[Text]:
+def _later(plan: "Plan", later: "Later", unit: GpuTime) -> Iterator[Text]:
     yield Text(
         f"waiting {duration(later.wait_s)} for checkpoints: {count(len(later.chosen), 'job')}, frees {later.freed:,}, "
-        f"wastes {_gpu_h(later.gpu_s)} GPU-h, {_gpu_h(plan.gpu_s - later.gpu_s)} less"
+        f"wastes {unit.write(later.gpu_s)} {unit.short}, {unit.write(plan.gpu_s - later.gpu_s)} less"
     )
     for waste, wait in list(zip(later.chosen, later.waits_s, strict=True))[:_MOST_LINES]:
         yield Text(f"  {f'in {duration(wait)}' if wait else 'now':<12}  {clean(waste.job.job, 60)}")
@@ -77,16 +78,17 @@ def _shown(plan: "Plan", limit: int) -> list["Waste"]:
     return [*plan.chosen, *others][: max(limit, len(plan.chosen))]
 
 
-_COLUMNS: Final = ("", "job", "team", "cluster", "state", "GPUs", "lost", "recovery", "GPU-h", "in", "then")
+_COLUMNS: Final = ("", "job", "team", "cluster", "state", "GPUs", "lost", "recovery", "GPU time", "in", "then")
 _NAMES: Final = ("", "job", "team", "cluster", "state")
 _LEAST_NAME: Final = 12
 
 
-def _table(plan: "Plan", shown: list["Waste"], width: int) -> Table:
+def _table(plan: "Plan", shown: list["Waste"], width: int, unit: GpuTime) -> Table:
     """Draw jobs. Figures are never cut: where it is narrow names are, and the place goes first."""
     names = {waste.job.job for waste in plan.chosen}
     rows = [
-        _row(waste, "*" if waste.job.job in names else "-" if waste.job.job in plan.kept else "") for waste in shown
+        _row(waste, "*" if waste.job.job in names else "-" if waste.job.job in plan.kept else "", unit)
+        for waste in shown
     ]
     columns = list(_COLUMNS)
     for optional in ("cluster", "team", "then", "in", "state"):
@@ -96,7 +98,8 @@ def _table(plan: "Plan", shown: list["Waste"], width: int) -> Table:
     cells = max(_LEAST_NAME, _rest(columns, rows, width))
     table = plain_table()
     for name in columns:
-        table.add_column(name, justify="left" if name in _NAMES else "right", no_wrap=True)
+        title = unit.short if name == "GPU time" else name
+        table.add_column(title, justify="left" if name in _NAMES else "right", no_wrap=True)
     for row in rows:
         table.add_row(*(clean(row[name], cells) if name == "job" else row[name] for name in columns))
     return table
@@ -109,15 +112,11 @@ def _rest(columns: list[str], rows: list[dict[str, str]], width: int) -> int:
     )
 
 
-def _row(waste: "Waste", mark: str) -> dict[str, str]:
+def _row(waste: "Waste", mark: str, unit: GpuTime) -> dict[str, str]:
     job, after = waste.job, waste.after_gpu_s
     cells = (
         *(mark, job.job, clean(job.team or "-", 12), clean(job.cluster or "-", 12), job.state, f"{job.gpus:,}"),
-        *(duration(waste.lost_s), duration(waste.recovery_s), _gpu_h(waste.gpu_s)),
-        *("-" if waste.wait_s is None else duration(waste.wait_s), "-" if after is None else _gpu_h(after)),
+        *(duration(waste.lost_s), duration(waste.recovery_s), unit.write(waste.gpu_s)),
+        *("-" if waste.wait_s is None else duration(waste.wait_s), "-" if after is None else unit.write(after)),
     )
     return dict(zip(_COLUMNS, cells, strict=True))
-
-
-def _gpu_h(gpu_s: float) -> str:
-    return f"{gpu_s / 3_600:,.1f}"

@@ -1,7 +1,9 @@
 """Numbers and foreign names as text: aligned, readable, harmless."""
 
 import unicodedata
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple, Self
 
 from rich.cells import cell_len, set_cell_size
 
@@ -48,12 +50,33 @@ def duration(seconds: float) -> str:
     raise AssertionError("unreachable: at least 59.95 s round to a minute")
 
 
-def hours(seconds: float) -> str:
-    """Write GPU-seconds as GPU-hours: `1,234 h`, `15.3 h`, `0.042 h`."""
-    value = seconds / 3600
-    if value >= 100:
-        return f"{value:,.0f} h"
-    return f"{value:.1f} h" if value >= 10 or value == 0 else f"{value:.2f} h"
+class GpuTime(NamedTuple):
+    """In which unit, and with how many decimals, the amounts of GPU time of one sentence or column are written."""
+
+    long: str
+    """`GPU-hours`, `GPU-minutes` or `GPU-seconds`."""
+    short: str
+    """`GPU-h`, `GPU-min` or `GPU-s`."""
+    sign: str
+    """`h`, `min` or `s`, where it is said otherwise that it is GPU time."""
+    size_s: int
+    """Seconds of one such unit."""
+    decimals: int
+
+    @classmethod
+    def of(cls, gpu_seconds: Iterable[float]) -> Self:
+        """Return what suits the largest of some amounts: hours, and where these say nothing minutes or seconds."""
+        largest = max(map(abs, gpu_seconds), default=0.0)
+        if largest == 0 or largest >= 3_600:
+            return cls("GPU-hours", "GPU-h", "h", 3_600, 2 if largest < 360_000 else 1 if largest < 36_000_000 else 0)
+        if largest >= 59.95:  # what rounds up to a minute is shown as one
+            return cls("GPU-minutes", "GPU-min", "min", 60, 1)
+        return cls("GPU-seconds", "GPU-s", "s", 1, 1 if largest >= 0.95 else 3)
+
+    def write(self, gpu_seconds: float) -> str:
+        """Write GPU-seconds in this unit, without its name: `1,234.5`."""
+        text = f"{gpu_seconds / self.size_s:,.{self.decimals}f}"
+        return text.removeprefix("-") if not text.strip("-0.,") else text
 
 
 def percent(part: float, whole: float) -> str:

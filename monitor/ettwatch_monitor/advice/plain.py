@@ -28,11 +28,11 @@ def plain_entry(entry: Entry, weeks: float) -> dict[str, object]:
         "owner": entry.owner,
         "contact": entry.contact,
         "stage": entry.remedy.stage,
-        "gpu_h": round(told.gpu_h, 3),
-        "held_gpu_h": round(entry.held_gpu_h, 3),
+        "gpu_h": round(told.gpu_h, 6),
+        "held_gpu_h": round(entry.held_gpu_h, 6),
         "lost_pct": _rounded(told.lost_pct),
-        "gpu_h_week": round(told.gpu_h / weeks, 3),
-        "held_gpu_h_week": round(entry.held_gpu_h / weeks, 3),
+        "gpu_h_week": round(told.gpu_h / weeks, 6),
+        "held_gpu_h_week": round(entry.held_gpu_h / weeks, 6),
         "stage_gpu_h": _rounded(entry.stage_gpu_h),
         "jobs": entry.jobs,
         "times": entry.times,
@@ -41,11 +41,11 @@ def plain_entry(entry: Entry, weeks: float) -> dict[str, object]:
         "why": entry.why,
         "why_confidence": f"Why {entry.confidence} confidence: {entry.why}.",
         "sum": {
-            "lost_before_gpu_h": round(told.lost_before, 3),
-            "lost_after_gpu_h": round(told.lost_after, 3),
-            "less_lost_gpu_h": round(told.less_lost, 3),
-            "faster_gpu_h": round(told.faster, 3),
-            "gpu_h": round(told.gpu_h, 3),
+            "lost_before_gpu_h": round(told.lost_before, 6),
+            "lost_after_gpu_h": round(told.lost_after, 6),
+            "less_lost_gpu_h": round(told.less_lost, 6),
+            "faster_gpu_h": round(told.faster, 6),
+            "gpu_h": round(told.gpu_h, 6),
             "weeks": weeks,
             "partly": told.partly,
             "scale": round(told.scale, 6),
@@ -53,7 +53,7 @@ def plain_entry(entry: Entry, weeks: float) -> dict[str, object]:
         "arithmetic": list(entry.arithmetic),
         "assumptions": list(entry.remedy.assumes),
         "overlaps": [_overlap(each) for each in entry.overlaps],
-        "jobs_named": [{"job": each.job, "gpu_h": round(each.gpu_h, 3), "times": each.times} for each in entry.gainers],
+        "jobs_named": [{"job": each.job, "gpu_h": round(each.gpu_h, 6), "times": each.times} for each in entry.gainers],
         "hosts": [{"host": each.host, "attempts": each.attempts, "jobs": list(each.jobs)} for each in entry.slow],
         "together": entry.together,
         "before": plain_figures(entry.before),
@@ -68,7 +68,7 @@ def _overlap(overlap: Overlap) -> dict[str, object]:
         "remedy": overlap.remedy.name,
         "title": overlap.remedy.title,
         "how": overlap.how,
-        "gpu_h": round(overlap.gpu_h, 3),
+        "gpu_h": round(overlap.gpu_h, 6),
         "text": f"{words}: {overlap.remedy.title}",
     }
 
@@ -81,11 +81,11 @@ def _group(group: Group, advice: Advice) -> dict[str, object]:
         "title": first.title if len(entries) == 1 else group.remedy.title,
         "stage": group.remedy.stage,
         "owners": list(dict.fromkeys(each.owner for each in entries if each.owner is not None)),
-        "gpu_h": round(group.gpu_h, 3),
-        "held_gpu_h": round(group.held_gpu_h, 3),
+        "gpu_h": round(group.gpu_h, 6),
+        "held_gpu_h": round(group.held_gpu_h, 6),
         "lost_pct": _rounded(group.lost_pct),
-        "gpu_h_week": round(group.gpu_h / advice.weeks, 3),
-        "held_gpu_h_week": round(group.held_gpu_h / advice.weeks, 3),
+        "gpu_h_week": round(group.gpu_h / advice.weeks, 6),
+        "held_gpu_h_week": round(group.held_gpu_h / advice.weeks, 6),
         "stage_gpu_h": _rounded(group.stage_gpu_h),
         "jobs": sum(each.jobs for each in entries),
         "times": sum(each.times for each in entries),
@@ -97,7 +97,7 @@ def _group(group: Group, advice: Advice) -> dict[str, object]:
 
 
 def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 3)
+    return None if value is None else round(value, 6)
 
 
 def plain_advice(advice: Advice) -> dict[str, object]:
@@ -107,10 +107,10 @@ def plain_advice(advice: Advice) -> dict[str, object]:
         "weeks": advice.weeks,
         "base": plain_figures(advice.base),
         "all": plain_figures(advice.together),
-        "replay_error_pct": round(advice.error_pct, 3),
+        "replay_error_pct": round(advice.error_pct, 6),
         "of_stage": None
         if stage is None
-        else {"stage": stage.stage, "lost_gpu_h": round(stage.before, 3), "after_gpu_h": round(stage.after, 3)},
+        else {"stage": stage.stage, "lost_gpu_h": round(stage.before, 6), "after_gpu_h": round(stage.after, 6)},
         "groups": [_group(group, advice) for group in advice.groups],
         "advice": [plain_entry(entry, advice.weeks) for entry in advice.entries],
     }
@@ -135,10 +135,10 @@ def plain_what_if(replays: Replays, changes: Sequence[Change], weeks: float) -> 
         "changes": [described(change) for change in changes],
         "before": plain_figures(before),
         "after": plain_figures(after),
-        "saved_gpu_h_week": round(sum(s.gpu_h for s in saved.values()) / weeks, 3),
-        "saved_held_gpu_h_week": round(sum(s.held_gpu_h for s in saved.values()) / weeks, 3),
-        "by_team": {team: round(s.gpu_h / weeks, 3) for team, s in sorted(saved.items())},
+        "saved_gpu_h_week": round(sum(s.gpu_h for s in saved.values()) / weeks, 6),
+        "saved_held_gpu_h_week": round(sum(s.held_gpu_h for s in saved.values()) / weeks, 6),
+        "by_team": {team: round(s.gpu_h / weeks, 6) for team, s in sorted(saved.items())},
         "jobs_touched": touched,
-        "replay_error_pct": round(replays.error_pct(), 3),
+        "replay_error_pct": round(replays.error_pct(), 6),
         "notes": notes,
     }

@@ -1,6 +1,5 @@
-"""The fleet in a terminal: one look at the database, drawn to fit."""
+"""The fleet in a terminal: one look at the database."""
 
-from ettwatch_monitor.top.draw import draw
 from ettwatch_monitor.top.look import Look, look
 
-__all__ = ["Look", "draw", "look"]
+__all__ = ["Look", "look"]

@@ -98,8 +98,9 @@ class Session:
     def _tell_of_torch(self, recorder: Recorder) -> None:
         if self.torch_ns:
             tell_past(recorder, "hardware_setup.binary_start", self.began_ns, self.torch_ns)
-            # From here on what has no name is the trainer's start-up, not that of its binaries.
-            tell_past(recorder, "trainer_init.imported", self.torch_ns, self.torch_ns + 1000)
+            # A mark: from here on what has no name is the trainer's start-up, not that of its binaries. It is told by
+            # the component's own name, so that it is part of this rest and no stage beside it.
+            tell_past(recorder, "trainer_init", self.torch_ns, self.torch_ns + 1000)
 
     @property
     def driven(self) -> AutoRecorder | None:

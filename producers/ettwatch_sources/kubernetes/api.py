@@ -8,11 +8,13 @@ from typing import Any, Final
 import urllib3
 
 from ettwatch_sources.kubernetes.config import Access
+from ettwatch_sources.reaching import unreached
 
 _CONNECT_S: Final = 10.0
 _READ_S: Final = 60.0
 _BLOCK: Final = 64 * 1024
 _LONGEST: Final = 16 << 20
+_DO: Final = "it is named by the kubeconfig (--kubeconfig, --context), or by the pod's own account"
 
 
 class ApiError(Exception):
@@ -110,7 +112,7 @@ class Api:
                 redirect=False,
             )
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise Unreachable(f"{self.server}{path}: {_short(error)}") from None
+            raise Unreachable(unreached(error, self.server, "API server", _DO)) from None
 
 
 def _event(line: bytes, path: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import urllib3
 from ettwatch_schemas import Cause
 from ettwatch_sources.causes import cause_of
 from ettwatch_sources.ray.words import ERRORS, STATUSES
+from ettwatch_sources.reaching import unreached
 from ettwatch_sources.times import NoTime, from_number
 from ettwatch_sources.told import Told
 from ettwatch_sources.watch.facts import Ended, Fact, Finished, Started, Submitted
@@ -81,16 +82,22 @@ class RayPoller:
                 "GET", self._address + _PATH, headers=self._headers, timeout=_TIMEOUT_S, redirect=False
             )
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise PollError(f"{self._address}: {type(error).__name__}: {error}"[:300]) from None
+            raise PollError(unreached(error, self._address, "dashboard", "name it with --address")) from None
         if answer.status != 200:
-            raise PollError(f"{self._address}{_PATH} answers {answer.status}; is it the address of the dashboard?")
+            raise PollError(f"{self._address}{_PATH} answers {answer.status}; {_asked(answer.status)}")
         try:
             told = json.loads(answer.data)
         except ValueError:
-            raise PollError(f"{self._address}{_PATH} answers no JSON; is it the address of the dashboard?") from None
+            raise PollError(f"{self._address}{_PATH} answers no JSON; {_asked(200)}") from None
         # A list since Ray 2.2, a mapping by the id of the submission before.
         found = list(told.values()) if isinstance(told, dict) else told
         return [job for job in found if isinstance(job, dict)] if isinstance(found, list) else []
+
+
+def _asked(status: int) -> str:
+    if status in (401, 403):
+        return "it wants a token, or another one: name its file with --token-file"
+    return "is it the address of the dashboard? name it with --address"
 
 
 def facts_of(

@@ -40,12 +40,14 @@ def run_command(command: Sequence[str], environment: Mapping[str, str]) -> bytes
     except FileNotFoundError:
         raise PollError(f"{command[0]} is not there; run the watcher where Slurm's commands are") from None
     except subprocess.TimeoutExpired:
-        raise PollError(f"{command[0]} took longer than {_TIMEOUT_S} s") from None
+        raise PollError(f"{command[0]} took longer than {_TIMEOUT_S} s; ask for less: --since, --partition") from None
     except OSError as error:
-        raise PollError(f"{command[0]} cannot be run: {error.strerror}") from None
+        raise PollError(f"{command[0]} cannot be run: {error.strerror}; give this user the right to") from None
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise PollError(f"{command[0]} failed ({done.returncode}): {said[-1][:300] if said else 'it said nothing'}")
+        why = said[-1][:300] if said else "it said nothing"
+        do = "; where there is no accounting, ask with --via scontrol" if command[0].endswith("sacct") else ""
+        raise PollError(f"{command[0]} failed ({done.returncode}): {why}{do}")
     return done.stdout
 
 
