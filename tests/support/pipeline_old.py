@@ -12,7 +12,7 @@ __all__ = ["OLD", "old_version"]
 
 _ROOT: Final = Path(__file__).parents[2]
 
-OLD: Final = "705ca9e2"
+OLD: Final = "705ca9e6"
 """The first version whose numbers are those of today's: what an upgrade may begin from."""
 
 _PACKAGES: Final = ("app", "monitor", "producers", "schemas", "sinks", "streams")
@@ -20,9 +20,9 @@ _PACKAGES: Final = ("app", "monitor", "producers", "schemas", "sinks", "streams"
 
 def old_version(folder: Path) -> dict[str, str] | None:
     """Unpack the older version; return the variables that make a command take it, None where history is cut off."""
-    archive = subprocess.run(["git", "archive", OLD, *_there()], cwd=_ROOT, capture_output=True)
-    if archive.returncode:
+    if not _has_history():
         return None
+    archive = subprocess.run(["git", "archive", OLD, *_there()], cwd=_ROOT, capture_output=True, check=True)
     with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tree:
         tree.extractall(folder, filter="data")
     more = {"PYTHONPATH": os.pathsep.join(str(folder / name) for name in _PACKAGES)}
@@ -32,6 +32,17 @@ def old_version(folder: Path) -> dict[str, str] | None:
     return more
 
 
+def _has_history() -> bool:
+    try:
+        return (
+            subprocess.run(["git", "cat-file", "-e", f"{OLD}^{{commit}}"], cwd=_ROOT, capture_output=True).returncode
+            == 0
+        )
+    except FileNotFoundError:
+        return False
+
+
 def _there() -> list[str]:
-    listed = subprocess.run(["git", "ls-tree", "--name-only", OLD], cwd=_ROOT, capture_output=True, text=True)
+    asked = ["git", "ls-tree", "--name-only", OLD]
+    listed = subprocess.run(asked, cwd=_ROOT, capture_output=True, text=True, check=True)
     return [name for name in listed.stdout.split() if name in _PACKAGES]
