@@ -16,6 +16,7 @@ LETTER_CODES: Final[Mapping[str, str]] = MappingProxyType(
         "late": "an event too far behind the newest of its job, or one that would change what is settled",
         "expired": "an event of a job that was closed long ago and is no longer kept",
         "bad_update": "a message of a worker that the sink cannot read",
+        "bad_accepted": "a record of accepted events that the sink cannot read",
     }
 )
-"""Codes with their meanings: those of the wire format, those of the worker, that of the sink."""
+"""Codes with their meanings: those of the wire format, those of the worker, those of the sink."""
