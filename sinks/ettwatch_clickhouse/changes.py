@@ -14,7 +14,7 @@ from ettwatch_clickhouse.rows import (
     phase_row,
 )
 from ettwatch_clickhouse.writeids import WriteIds
-from ettwatch_core import CELL, Settled, Snapshot, apart, cells
+from ettwatch_core import CELL, Settled, Snapshot, apart, cells, digest_of
 from ettwatch_schemas import PhaseKey, Segment
 
 __all__ = ["Changes", "settled_changes", "snapshot_changes"]
@@ -92,26 +92,20 @@ def _cells(known: Known, snap: Snapshot, ids: WriteIds, out: Changes) -> None:
     rest, filled = apart(snap.segments)
     for cell, segments in cells(rest).items():
         _cell(known, job, cell, version, segments, ids, out)
-    for begin, end, segment in filled:
-        digest = _filled(segment)
-        for cell in [cell for cell in range(begin, end, CELL) if known.cells.get(cell) != digest]:
-            _cell(known, job, cell, version, [segment._replace(start=cell, end=cell + CELL)], ids, out)
+    for each in filled:
+        digest = digest_of(each.hour(0))
+        for cell in [cell for cell in range(each.begin, each.end, CELL) if known.cells.get(cell) != digest]:
+            _cell(known, job, cell, version, each.hour(cell), ids, out)
 
 
 def _cell(
     known: Known, job: str, cell: int, version: int, segments: list[Segment], ids: WriteIds, out: Changes
 ) -> None:
-    fills = len(segments) == 1 and segments[0].end - segments[0].start == CELL
-    digest = _filled(segments[0]) if fills else hash(tuple(segments))
+    digest = digest_of(segments)
     if known.cells.get(cell) != digest:
         known.cells[cell] = digest
         known.has_cell(cell)
         out.segments.append(cell_row(job, cell, version, ids.next(), segments))
-
-
-def _filled(segment: Segment) -> int:
-    """The digest of an hour that a segment fills: the same for each."""
-    return hash(segment._replace(start=0, end=CELL))
 
 
 def _empty_cells(known: Known, snap: Snapshot, ids: WriteIds, out: Changes) -> None:

@@ -1,6 +1,6 @@
 """The pure core of ettwatch: events in, a job's timeline out. No I/O and no clock."""
 
-from ettwatch_core.cells import apart, cells
+from ettwatch_core.cells import apart, cells, digest_of
 from ettwatch_core.codec import StateError, dump, load
 from ettwatch_core.journal import grow, tail
 from ettwatch_core.pace import CLOSED, Pace, next_look
@@ -27,6 +27,7 @@ __all__ = [
     "apart",
     "apply",
     "cells",
+    "digest_of",
     "dump",
     "grow",
     "load",

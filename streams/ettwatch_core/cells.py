@@ -2,11 +2,12 @@
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ettwatch_core.rules import CELL
 from ettwatch_schemas import Segment
 
-__all__ = ["apart", "cells"]
+__all__ = ["Filled", "apart", "cells", "digest_of"]
 
 
 def cells(segments: Sequence[Segment]) -> dict[int, list[Segment]]:
@@ -33,7 +34,19 @@ def cells(segments: Sequence[Segment]) -> dict[int, list[Segment]]:
     return out
 
 
-def apart(segments: Sequence[Segment]) -> tuple[list[Segment], list[tuple[int, int, Segment]]]:
+class Filled(NamedTuple):
+    """Whole hours in a row that one segment fills: begin and end (µs), and the segment."""
+
+    begin: int
+    end: int
+    segment: Segment
+
+    def hour(self, cell: int) -> list[Segment]:
+        """Return the segments of one of the hours, as :func:`cells` would."""
+        return [self.segment._replace(start=cell, end=cell + CELL)]
+
+
+def apart(segments: Sequence[Segment]) -> tuple[Sequence[Segment], list[Filled]]:
     """Take out the whole hours that one segment fills, where it fills several in a row.
 
     One event of a machine whose clock stood wrong makes a job of decades: its hours must not be cut out one by one each
@@ -43,18 +56,27 @@ def apart(segments: Sequence[Segment]) -> tuple[list[Segment], list[tuple[int, i
         segments: By time, disjoint.
 
     Returns:
-        What is left, by time, for :func:`cells`; and begin, end (whole hours, µs) and segment of what was taken out.
+        What is left, by time, for :func:`cells`; and what was taken out.
     """
+    if all(segment.end - segment.start < 2 * CELL for segment in segments):
+        return segments, []
     rest: list[Segment] = []
-    filled: list[tuple[int, int, Segment]] = []
+    filled: list[Filled] = []
     for segment in segments:
         begin, end = -(-segment.start // CELL) * CELL, segment.end // CELL * CELL
         if end - begin < 2 * CELL:
             rest.append(segment)
             continue
-        filled.append((begin, end, segment))
+        filled.append(Filled(begin, end, segment))
         if segment.start < begin:
             rest.append(segment._replace(end=begin))
         if end < segment.end:
             rest.append(segment._replace(start=end))
     return rest, filled
+
+
+def digest_of(segments: Sequence[Segment]) -> int:
+    """Return a digest of the segments of an hour, for this process: the same for all hours that one segment fills."""
+    if len(segments) == 1 and segments[0].end - segments[0].start == CELL:
+        return hash(segments[0]._replace(start=0, end=CELL))
+    return hash(tuple(segments))

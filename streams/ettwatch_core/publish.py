@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, Generic, NamedTuple, Self, TypeAlias, TypeVar
 
-from ettwatch_core.cells import apart, cells
+from ettwatch_core.cells import apart, cells, digest_of
 from ettwatch_core.cut import Settled
 from ettwatch_core.rules import CELL
 from ettwatch_core.snapshot import Snapshot
@@ -226,14 +226,13 @@ def _segments(sent: _Sent, snap: Snapshot, settled: list[Settled], whole: bool) 
     digests = {cell: digest for cell, digest in sent.hours.items() if cell < known}
     for cell, segments in cells(rest).items():
         if cell >= known:
-            digests[cell] = hash(tuple(segments))
+            digests[cell] = digest_of(segments)
             if sent.hours.get(cell) != digests[cell]:
                 changed.append(Hour(cell, segments))
-    for begin, end, segment in filled:
-        hours, digest = range(max(begin, known), end, CELL), hash(segment._replace(start=0, end=CELL))
+    for each in filled:
+        hours, digest = range(max(each.begin, known), each.end, CELL), digest_of(each.hour(0))
         digests.update(dict.fromkeys(hours, digest))
-        new = [cell for cell in hours if sent.hours.get(cell) != digest]
-        changed += [Hour(cell, [segment._replace(start=cell, end=cell + CELL)]) for cell in new]
+        changed += [Hour(cell, each.hour(cell)) for cell in hours if sent.hours.get(cell) != digest]
     sent.first, sent.last, sent.steady, sent.hours = first, last, snap.steady, digests
     if not (whole or changed):
         return []

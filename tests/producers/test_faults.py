@@ -371,12 +371,6 @@ def test_a_stopped_trainer_that_goes_on(tmp_path: Path, spool: Path, expected: s
 
 def test_a_full_queue_drops_progress_first_and_tells_how_much(tmp_path: Path, spool: Path) -> None:
     code = """
-        import errno, os, ettwatch
-        real, full = os.write, [False]
-        def write(fd, data):
-            if full[0]: raise OSError(errno.ENOSPC, "No space left on device")
-            return real(fd, data)
-        os.write = write
         rec = ettwatch.init(job="job")
         rec.training_started(position=0)
         full[0] = True
@@ -389,7 +383,7 @@ def test_a_full_queue_drops_progress_first_and_tells_how_much(tmp_path: Path, sp
         rec.end()
     """
     path = tmp_path / "train.py"
-    path.write_text(textwrap.dedent(code))
+    path.write_text("import os, ettwatch\n" + textwrap.dedent(FULL_AT_WILL) + textwrap.dedent(code))
     done = run(path, spool, {"ETTWATCH_QUEUE_EVENTS": "10"})
     assert (done.returncode, done.stdout) == (0, "{'queue_full': 39}\n")
     assert "more events waited in memory" in done.stderr
