@@ -1,6 +1,7 @@
 """From what a job is now, and what is known to be in the database, to the rows that have to be written. No I/O."""
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from ettwatch_clickhouse.known import Known, Pending
 from ettwatch_clickhouse.rows import (
@@ -19,6 +20,9 @@ from ettwatch_schemas import PhaseKey, Segment
 
 __all__ = ["Changes", "settled_changes", "snapshot_changes"]
 
+_SECONDS_BITS: Final = 32
+"""The low bits of a version are the second as of which; those above count events."""
+
 
 @dataclass(slots=True)
 class Changes:
@@ -36,18 +40,22 @@ class Changes:
 def snapshot_changes(known: Known, snap: Snapshot, ids: WriteIds, out: Changes) -> None:
     """Add the rows that bring the part of a job that is not final to its snapshot.
 
-    A snapshot older than what is in the database adds nothing: whoever wrote that had seen more events. The first
-    one that is not is written whole.
+    A snapshot made from fewer events than what is in the database adds nothing: whoever wrote that had seen more. The
+    first one that is not is written whole. If it was made from as many, it is written even where its clock is behind:
+    whoever wrote the rest may have died in the middle, and no event may come any more. Its rows then have the version
+    that is there, so that they count before those.
     """
     summary = snap.summary
     job, version = summary.job, summary.version
     if version < known.floor:
-        return
+        if not known.behind or version >> _SECONDS_BITS < known.floor >> _SECONDS_BITS:
+            return
+        version = known.floor
     known.floor = version
     known.behind = False
-    _phases(known, snap, ids, out)
-    _attempts(known, snap, ids, out)
-    _cells(known, snap, ids, out)
+    _phases(known, snap, version, ids, out)
+    _attempts(known, snap, version, ids, out)
+    _cells(known, snap, version, ids, out)
     content = job_content(summary)
     digest = hash((version, repr(content)))
     if digest != known.job_digest:
@@ -55,8 +63,8 @@ def snapshot_changes(known: Known, snap: Snapshot, ids: WriteIds, out: Changes) 
         out.jobs.append(job_row(job, version, ids.next(), content))
 
 
-def _phases(known: Known, snap: Snapshot, ids: WriteIds, out: Changes) -> None:
-    job, version = snap.summary.job, snap.summary.version
+def _phases(known: Known, snap: Snapshot, version: int, ids: WriteIds, out: Changes) -> None:
+    job = snap.summary.job
     spans = {PhaseKey.of(span): span for span in snap.spans}
     for key in [key for key in known.phases if key not in spans]:
         del known.phases[key]
@@ -69,8 +77,8 @@ def _phases(known: Known, snap: Snapshot, ids: WriteIds, out: Changes) -> None:
             out.phases.append(phase_row(job, key, version, ids.next(), phase_content(span), final=False))
 
 
-def _attempts(known: Known, snap: Snapshot, ids: WriteIds, out: Changes) -> None:
-    job, version = snap.summary.job, snap.summary.version
+def _attempts(known: Known, snap: Snapshot, version: int, ids: WriteIds, out: Changes) -> None:
+    job = snap.summary.job
     numbers = {attempt.attempt for attempt in snap.attempts}
     for number in [number for number in known.attempts if number not in numbers]:
         del known.attempts[number]
@@ -84,9 +92,9 @@ def _attempts(known: Known, snap: Snapshot, ids: WriteIds, out: Changes) -> None
             out.attempts.append(attempt_row(job, attempt.attempt, version, ids.next(), content, final=False))
 
 
-def _cells(known: Known, snap: Snapshot, ids: WriteIds, out: Changes) -> None:
-    job, version = snap.summary.job, snap.summary.version
-    _empty_cells(known, snap, ids, out)
+def _cells(known: Known, snap: Snapshot, version: int, ids: WriteIds, out: Changes) -> None:
+    job = snap.summary.job
+    _empty_cells(known, snap, version, ids, out)
     for cell in [cell for cell in known.cells if cell < snap.final_before]:
         del known.cells[cell]
     rest, filled = apart(snap.segments)
@@ -108,11 +116,11 @@ def _cell(
         out.segments.append(cell_row(job, cell, version, ids.next(), segments))
 
 
-def _empty_cells(known: Known, snap: Snapshot, ids: WriteIds, out: Changes) -> None:
+def _empty_cells(known: Known, snap: Snapshot, version: int, ids: WriteIds, out: Changes) -> None:
     """Empty the hours outside of the job: it looked longer before."""
     if known.first_cell is None or known.last_cell is None:
         return
-    job, version, t0, t1 = snap.summary.job, snap.summary.version, snap.summary.t0, snap.summary.t1
+    job, t0, t1 = snap.summary.job, snap.summary.t0, snap.summary.t1
     first, end = t0 // CELL * CELL, -(-t1 // CELL) * CELL
     if t0 == t1:
         end = first

@@ -14,7 +14,7 @@ import pytest
 from ettwatch_schemas import encode_event
 from ettwatch_sim import random_jobs
 from support.kafka import Cluster
-from support.kafka_records import leader_of, make_topic, produce, read
+from support.kafka_records import leader_of, make_topic, produce, read, wait_for_copies, wait_for_leader
 
 pytestmark = [
     pytest.mark.kafka,
@@ -61,11 +61,14 @@ def test_of_three_brokers_one_may_die(three: Cluster, prefix: str) -> None:
     make_topic(three.bootstrap, prefix, replication=3, min_insync=2)
     half = len(EVENTS) // 2
     produce(three.bootstrap, prefix, EVENTS[:half])
+    wait_for_copies(three.bootstrap, prefix, 3)
     dead = leader_of(three.bootstrap, prefix)
+    others = ",".join(address for i, address in enumerate(three.bootstrap.split(",")) if i != dead)
     three.kill(dead)
     try:
-        produce(three.bootstrap, prefix, EVENTS[half:])
-        assert read(three.bootstrap, prefix, len(EVENTS)) == EVENTS
+        wait_for_leader(others, prefix, other_than=dead)
+        produce(others, prefix, EVENTS[half:])
+        assert read(others, prefix, len(EVENTS)) == EVENTS
     finally:
         three.start(dead)
     assert read(three.bootstrap.split(",")[dead], prefix, len(EVENTS)) == EVENTS

@@ -101,6 +101,24 @@ def test_so_it_is_where_that_process_died_before_the_row_of_the_job(embedded: St
     assert read_truth(embedded, "j") == should_be(story.at())
 
 
+@pytest.mark.parametrize("last", ["attempts_log", "segments_log", "jobs_log"])
+def test_what_a_process_left_half_written_is_written_by_one_whose_clock_is_behind(embedded: Store, last: str) -> None:
+    story = running(hours=2).ended(2.5 * HOUR, "succeeded").over(2.5 * HOUR)
+    writer = Writer(FaultyStore(embedded))
+    writer.snapshot(story.at(now=7 * HOUR))
+    writer._encode()
+    while writer._outbox[0].table != last:
+        insert = writer._outbox.popleft()
+        embedded.insert(insert.table, insert.columns, insert.rows)
+    # No event comes any more: what the next one writes is the last word for as long as nobody asks.
+    write(embedded, story.at(now=6 * HOUR))
+    truth, right = read_truth(embedded, "j"), should_be(story.at(now=6 * HOUR))
+    assert truth is not None
+    assert truth.summary.version == story.at(now=7 * HOUR).summary.version
+    assert truth == right._replace(summary=truth.summary)
+    assert truth.summary == right.summary.model_copy(update={"version": truth.summary.version})
+
+
 def test_an_end_on_the_hour_leaves_no_empty_hour(embedded: Store) -> None:
     story = running(hours=2)
     writer = write(embedded, story.at(now=7 * HOUR))

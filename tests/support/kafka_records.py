@@ -1,13 +1,15 @@
 """Producing and reading, in the plainest way."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
+from confluent_kafka.admin import AdminClient
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient
 
 Record = tuple[bytes, bytes]
-WAIT_S = 60
+WAIT_S = 120
 
 
 def make_topic(bootstrap: str, name: str, *, replication: int = 1, min_insync: int = 1) -> None:
@@ -24,16 +26,41 @@ def make_topic(bootstrap: str, name: str, *, replication: int = 1, min_insync: i
 
 
 def leader_of(bootstrap: str, name: str) -> int:
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-    try:
-        return int(admin.describe_topics([name])[0]["partitions"][0]["leader_id"])
-    finally:
-        admin.close()
+    return int(_partition(bootstrap, name).leader)
+
+
+def wait_for_leader(bootstrap: str, name: str, *, other_than: int) -> None:
+    """Waits until another broker leads the only partition: for a dead one, the others need a while to notice."""
+    _wait_until(lambda: leader_of(bootstrap, name) not in (-1, other_than), f"another leader of {name}")
+
+
+def wait_for_copies(bootstrap: str, name: str, count: int) -> None:
+    """Waits until so many copies of the only partition are in sync: then any one of them can take it over."""
+    _wait_until(lambda: len(_partition(bootstrap, name).isrs) == count, f"{count} copies of {name} in sync")
+
+
+def _partition(bootstrap: str, name: str) -> Any:
+    # This client leaves no sockets behind where a broker is dead.
+    topics = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}).list_topics(name, timeout=WAIT_S).topics
+    return topics[name].partitions[0]
+
+
+def _wait_until(true: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + WAIT_S
+    while not true():
+        assert time.monotonic() < end, f"no {what} within {WAIT_S} s"
+        time.sleep(0.1)
 
 
 def produce(bootstrap: str, name: str, records: Iterable[Record]) -> None:
     """Sends, and returns when each is acknowledged by all copies that are in sync."""
-    producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all", linger_ms=5, delivery_timeout_ms=WAIT_S * 1000)
+    producer = KafkaProducer(
+        bootstrap_servers=bootstrap,
+        acks="all",
+        linger_ms=5,
+        delivery_timeout_ms=WAIT_S * 1000,
+        reconnect_backoff_max_ms=1_000,  # 30 s by default: too seldom to learn soon who leads after a broker died
+    )
     try:
         futures = [producer.send(name, key=key, value=value) for key, value in records]
         for future in futures:

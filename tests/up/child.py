@@ -1,15 +1,19 @@
 """`ettwatch up` with small batches, and a look at what it left; the tests run it in processes of their own.
 
-child.py up DATA SPOOL [--once]     until it is killed, or everything is read
-child.py rows DATA                  everything published, as JSON
+child.py up DATA SPOOL [--once] [--die-before TABLE]    until it is killed, or everything is read
+child.py rows DATA                                      everything published, as JSON
 """
 
 import json
+import os
+import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 from ettwatch_app import datafolder
 from ettwatch_app.up import Limits, UpSettings, run_up
+from ettwatch_clickhouse import EmbeddedStore
 
 # Small enough that some thousand events take many rounds.
 LIMITS = Limits(
@@ -31,6 +35,18 @@ def up(data: Path, spool: Path, once: bool) -> int:
     return run_up(settings)
 
 
+def die_before(table: str) -> None:
+    """Let the process kill itself where it would write into that table for the first time."""
+    insert = EmbeddedStore.insert
+
+    def dying(store: EmbeddedStore, into: str, *told: Any, **more: Any) -> None:
+        if into == table:
+            os.kill(os.getpid(), signal.SIGKILL)
+        insert(store, into, *told, **more)
+
+    EmbeddedStore.insert = dying  # type: ignore[assignment,method-assign]
+
+
 def rows(data: Path) -> dict[str, object]:
     with datafolder.open_store(datafolder.DataFolder(data)) as store:
         told: dict[str, object] = {"events": store.query("SELECT count(), uniqExact(job, id) FROM events").rows}
@@ -46,4 +62,6 @@ if __name__ == "__main__":
     if command == "rows":
         print(json.dumps(rows(Path(folder))))
     else:
+        if "--die-before" in rest:
+            die_before(rest[rest.index("--die-before") + 1])
         sys.exit(up(Path(folder), Path(rest[0]), "--once" in rest))

@@ -65,6 +65,14 @@ def fill(spool: Path, files: dict[str, bytes]) -> None:
         (spool / name).write_bytes(content)
 
 
+def groups(files: dict[str, bytes]) -> dict[str, dict[str, bytes]]:
+    """The files of each job by its name."""
+    found: dict[str, dict[str, bytes]] = {}
+    for name, content in files.items():
+        found.setdefault(name.split(".")[0], {})[name] = content
+    return found
+
+
 @dataclass
 class Run:
     process: subprocess.Popen[str]
@@ -148,14 +156,28 @@ def test_killed_at_each_point(tmp_path: Path, undisturbed: Undisturbed) -> None:
     check(data, undisturbed)
 
 
+@pytest.mark.parametrize("table", ["events_log", "phases_log", "attempts_log", "segments_log", "jobs_log"])
+def test_killed_in_the_middle_of_a_batch_while_older_files_arrive(
+    tmp_path: Path, undisturbed: Undisturbed, table: str
+) -> None:
+    data, spool = tmp_path / "data", tmp_path / "spool"
+    # When it is killed, all is read, and the job is drawn by the clock of the machine. When it goes on, the other files
+    # are unread at first, and their time, months ago, is the clock.
+    told_of = [{row[0] for row in undisturbed.rows[view]} for view in ("phases", "segments")]
+    jobs = {job: files for job, files in groups(undisturbed.files).items() if all(job in those for those in told_of)}
+    fill(spool, min(jobs.values(), key=lambda files: sum(map(len, files.values()))))
+    code, told = start(data, spool, "--once", "--die-before", table).end()
+    assert code == -signal.SIGKILL, told
+    fill(spool, undisturbed.files)
+    finish(data, spool)
+    check(data, undisturbed)
+
+
 def test_killed_at_random_times_while_files_arrive(tmp_path: Path, undisturbed: Undisturbed) -> None:
     data, spool, rng = tmp_path / "data", tmp_path / "spool", Random(2)
     spool.mkdir()
     # The files of one job come together: one that came hours of its time later would rightly be too late.
-    groups: dict[str, dict[str, bytes]] = {}
-    for name, content in undisturbed.files.items():
-        groups.setdefault(name.split(".")[0], {})[name] = content
-    left = list(groups.values())
+    left = list(groups(undisturbed.files).values())
     rng.shuffle(left)
     for turn in range(10):
         share = -(-len(left) // (10 - turn))
