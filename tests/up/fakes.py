@@ -1,6 +1,6 @@
 """A ClickHouse of dictionaries, for tests of the loop that need no engine."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from ettwatch_clickhouse import StoreError
@@ -17,6 +17,7 @@ class FakeStore:
 
     def __init__(self) -> None:
         self.events: dict[tuple[str, str], bytes] = {}
+        self.received: dict[tuple[str, str], int] = {}
         self.jobs: dict[str, JobSummary] = {}
         self.published: list[JobSummary] = []
         self.queries = 0
@@ -27,6 +28,10 @@ class FakeStore:
         if self.failures:
             raise self.failures.pop(0)
         given = params or {}
+        if "since" in given:
+            since = given["since"]
+            assert isinstance(since, int)
+            return Rows([(raw.decode(),) for key, raw in self.events.items() if self.received[key] > since])
         if "DISTINCT job" in sql:
             return Rows([(job,) for job in sorted({job for job, _ in self.events})])
         mine = {event_id: raw for (job, event_id), raw in self.events.items() if job == given["job"]}
@@ -41,9 +46,11 @@ class FakeStore:
 class FakeWriter:
     """Buffers rows and hands them to the store in one go."""
 
-    def __init__(self, store: FakeStore) -> None:
+    def __init__(self, store: FakeStore, now_us: Callable[[], int]) -> None:
         self.store = store
+        self.now_us = now_us
         self.events: dict[tuple[str, str], bytes] = {}
+        self.received: dict[tuple[str, str], int] = {}
         self.snapshots: list[Snapshot] = []
         self.failures: list[Exception] = []
 
@@ -53,6 +60,7 @@ class FakeWriter:
 
     def event(self, event: Event, raw: bytes) -> None:
         self.events[event.job, event.id] = raw
+        self.received[event.job, event.id] = self.now_us()
 
     def snapshot(self, snap: Snapshot) -> None:
         self.snapshots.append(snap)
@@ -64,12 +72,13 @@ class FakeWriter:
         if self.failures:
             raise self.failures.pop(0)
         self.store.events |= self.events
+        self.store.received |= self.received
         for snap in self.snapshots:
             summary = snap.summary
             self.store.published.append(summary)
             if summary.job not in self.store.jobs or summary.version >= self.store.jobs[summary.job].version:
                 self.store.jobs[summary.job] = summary
-        self.events = {}
+        self.events, self.received = {}, {}
         self.snapshots = []
 
 

@@ -311,6 +311,36 @@ def test_a_crash_before_the_commit_doubles_neither_events_nor_letters(
         assert store.jobs["job"].version >> 32 == 3
 
 
+@pytest.mark.parametrize("committed", [True, False], ids=["after a commit", "before the first commit"])
+def test_what_was_stored_and_not_committed_counts_although_its_file_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, committed: bool
+) -> None:
+    with Bench(tmp_path, clock=Clock(T0 + 95 * SECOND)) as bench:
+        store, clock = bench.store, bench.clock
+        if committed:
+            bench.put("a.jsonl", TRAINING)
+            bench.go()
+        path = bench.put("b.jsonl", (b"" if committed else TRAINING) + line("progress", 90, attempt=0, position=300))
+        kept = bench.runner._committer._kept
+        monkeypatch.setattr(kept, "commit", failing_once(kept.commit, KeyboardInterrupt()))
+        with pytest.raises(KeyboardInterrupt):
+            bench.go()
+    path.unlink()
+    with Bench(tmp_path, store=store, clock=clock) as bench:
+        bench.go()
+        lacked = 1 if committed else 1 + TRAINING.count(b"\n")
+        assert [told["message"].split(" counted ")[1] for told in bench.told("resumed")] == [
+            f"{lacked} event{'s' * (lacked > 1)} that it had stored"
+        ]
+        assert bench.runner.totals.taken == lacked
+        assert bench.writer.events == {}
+        assert store.jobs["job"].version >> 32 == TRAINING.count(b"\n") + 1
+        # 20 to 30, to 60, to 90, and what the rate of then says of the time since
+        assert store.jobs["job"].effective_s == pytest.approx(70 + 9, abs=3)
+    with Bench(tmp_path, store=store, clock=clock) as bench:
+        assert bench.told("resumed") == []
+
+
 def test_a_lost_state_file_is_made_again_from_the_stored_events(tmp_path: Path) -> None:
     with Bench(tmp_path, clock=Clock(T0 + 61 * SECOND)) as bench:
         store = bench.store

@@ -14,7 +14,7 @@ from ettwatch_app.up.jobs import Jobs
 from ettwatch_app.up.letters import DeadLetters
 from ettwatch_app.up.log import Log, named
 from ettwatch_app.up.progress import Progress
-from ettwatch_app.up.refold import refold, stored_jobs
+from ettwatch_app.up.refold import refold, stored_jobs, stored_since
 from ettwatch_app.up.runner import Runner
 from ettwatch_app.up.settings import UpSettings
 from ettwatch_app.up.spool import Spool
@@ -81,6 +81,9 @@ def build(
         if kept.rejected_length() is None:
             kept.set_meta("rejected_length", letters.length)
         _adopt(store, store_id(folder.clickhouse), kept, log, clocks)
+        if kept.committed_us() is None:
+            kept.set_meta("committed_us", clocks.now_us())
+        stored = stored_since(store, kept.committed_us() or 0)
     except (StateFileError, StoreError) as e:
         raise FolderError(str(e)) from e
     except (OSError, sqlite3.Error) as e:
@@ -118,7 +121,7 @@ def build(
         tries=_ONCE_TRIES if settings.once else None,
     )
     progress = Progress(log, folder.rejected.name, limits.report_s, clocks.monotonic)
-    return Runner(
+    runner = Runner(
         settings,
         spool,
         jobs,
@@ -130,6 +133,10 @@ def build(
         wait=clocks.wait,
         tend=tend,
     )
+    lacked = runner.take_stored(stored)
+    if lacked:
+        log.say("resumed", f"the last run ended before it had counted {named(lacked, 'event')} that it had stored")
+    return runner
 
 
 def _adopt(store: Store, mark: str, kept: StateFile, log: Log, clocks: Clocks) -> None:

@@ -98,12 +98,12 @@ class Jobs:
 
     # Events
 
-    def apply(self, event: Event, raw: bytes, now_us: int) -> Answer:
+    def apply(self, event: Event, raw: bytes | None, now_us: int) -> Answer:
         """Fold one event into its job's state, and hand it to the writer if it counts.
 
         Args:
             event: The event.
-            raw: Its JSON.
+            raw: Its JSON; None if it is stored already.
             now_us: When it arrived.
         """
         job = self._jobs.get(event.job) or self._wake(event.job)
@@ -115,7 +115,8 @@ class Jobs:
             self.statuses["new"] += 1
         answer = _ANSWERS[apply(job.state, event, self._rules)]
         if answer in (Answer.TAKEN, Answer.CONFLICT):
-            self._writer.event(event, raw)
+            if raw is not None:
+                self._writer.event(event, raw)
             job.arrived_us = now_us
             self._changed[event.job] = self._unpublished[event.job] = job
             job.unsettled += 1

@@ -1,6 +1,6 @@
 """The loop of `ettwatch up`: look, read, fold, commit, tidy up, wait."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from ettwatch_app.up.commit import Committer
@@ -13,7 +13,7 @@ from ettwatch_app.up.messages import Message
 from ettwatch_app.up.progress import Progress, Totals
 from ettwatch_app.up.settings import UpSettings
 from ettwatch_app.up.spool import Spool
-from ettwatch_schemas import encode_event
+from ettwatch_schemas import Event, encode_event
 
 _TICK_S: Final = 0.25
 
@@ -64,6 +64,19 @@ class Runner:
         self._unwritten = 0  # bytes of events
         self._caught_up = False
         self._scan_s = self._commit_s = self._start_s = monotonic()
+
+    def take_stored(self, events: Iterable[Event]) -> int:
+        """Fold events that the last run stored and could not commit any more; return how many the states lacked."""
+        now_us = self._clock()
+        lacked = 0
+        for event in events:
+            answer = self._jobs.apply(event, None, now_us)
+            if answer in (Answer.TAKEN, Answer.CONFLICT):
+                lacked += 1
+                self.totals.conflicts += answer is Answer.CONFLICT
+        self.totals.taken += lacked
+        self._dirty = self._dirty or lacked > 0
+        return lacked
 
     def run(self) -> None:
         """Work until told to stop; with `once`, until everything is read.

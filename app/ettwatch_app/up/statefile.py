@@ -127,6 +127,11 @@ class StateFile:
         length = self.meta("rejected_length")
         return None if length is None else int(length)
 
+    def committed_us(self) -> int | None:
+        """Return the time (µs) of the last commit; None if there was none yet."""
+        time_us = self.meta("committed_us")
+        return None if time_us is None else int(time_us)
+
     def job(self, job: str) -> JobRow | None:
         """Return what is kept of a job; None if nothing is."""
         row = self._db.execute(
@@ -190,6 +195,7 @@ class StateFile:
                 [(code, count, change.now_us) for code, count in change.rejects.items()],
             )
             self.set_meta("rejected_length", change.rejected_length)
+            self.set_meta("committed_us", change.now_us)
             failpoint("in_transaction")
         for place, row_id in new:
             place.id = row_id
