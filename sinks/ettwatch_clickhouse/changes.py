@@ -48,7 +48,7 @@ def snapshot_changes(known: Known, snap: Snapshot, ids: WriteIds, out: Changes) 
     summary = snap.summary
     job, version = summary.job, summary.version
     if version < known.floor:
-        if not known.behind or version >> _SECONDS_BITS < known.floor >> _SECONDS_BITS:
+        if not known.behind or _made_from_less(version, known):
             return
         version = known.floor
     known.floor = version
@@ -61,6 +61,11 @@ def snapshot_changes(known: Known, snap: Snapshot, ids: WriteIds, out: Changes) 
     if digest != known.job_digest:
         known.job_digest = digest
         out.jobs.append(job_row(job, version, ids.next(), content))
+
+
+def _made_from_less(version: int, known: Known) -> bool:
+    """Tell whether a version counts fewer events than what is in the database."""
+    return version >> _SECONDS_BITS < known.floor >> _SECONDS_BITS
 
 
 def _phases(known: Known, snap: Snapshot, version: int, ids: WriteIds, out: Changes) -> None:
@@ -137,10 +142,10 @@ def _empty_cells(known: Known, snap: Snapshot, version: int, ids: WriteIds, out:
 def settled_changes(known: Known, job: str, settled: Settled, version: int, ids: WriteIds, out: Changes) -> None:
     """Add the rows of what became final.
 
-    Where someone else's rows are newer than this writer's knowledge, they stay as they are and are only marked as
-    final: they were made from more events, and final means that these are the same.
+    Where someone else's rows were made from more events than this writer knows of, they stay as they are and are only
+    marked as final: final means that they are the same.
     """
-    old = version < known.floor and known.behind
+    old = known.behind and _made_from_less(version, known)
     if not old:
         version = max(version, known.floor)
     for span in {PhaseKey.of(span): span for span in settled.spans}.values():

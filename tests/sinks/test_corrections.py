@@ -119,6 +119,29 @@ def test_what_a_process_left_half_written_is_written_by_one_whose_clock_is_behin
     assert truth.summary == right.summary.model_copy(update={"version": truth.summary.version})
 
 
+def test_so_it_is_with_what_is_final_by_then(embedded: Store) -> None:
+    story = running(hours=2)
+    write(embedded, story.at(now=4.5 * HOUR))
+    writer = Writer(FaultyStore(embedded))
+    story.progress(6 * HOUR, 900).ended(6.5 * HOUR, "succeeded").over(6.5 * HOUR)
+    writer.snapshot(story.at(now=9 * HOUR))
+    writer._encode()
+    while writer._outbox[0].table != "segments_log":
+        insert = writer._outbox.popleft()
+        embedded.insert(insert.table, insert.columns, insert.rows)
+    # Of the hour in which the first one stopped half is there, of those after it nothing.
+    ahead = story.at(now=8 * HOUR)
+    done = final(ahead)
+    assert done.segments[-1].end - START > 5 * HOUR * 1_000_000
+    again = Writer(embedded)
+    again.settled(done, ahead.summary.version)
+    again.snapshot(rest(ahead, done))
+    again.flush()
+    truth, right = read_truth(embedded, "j"), should_be(rest(ahead, done), [done])
+    assert truth is not None
+    assert truth == right._replace(summary=truth.summary)
+
+
 def test_an_end_on_the_hour_leaves_no_empty_hour(embedded: Store) -> None:
     story = running(hours=2)
     writer = write(embedded, story.at(now=7 * HOUR))
