@@ -78,6 +78,8 @@ def test_the_client_forgets_a_join_that_takes_longer_than_a_call(kafka: str, pre
     called = create_topics(kafka, prefix)
     consumer = KafkaConsumer(called.jobs, bootstrap_servers=kafka, group_id=f"{prefix}-any", enable_auto_commit=False)
     try:
+        # It shares out what it knows of the topic when it joins: nothing, if that has not come yet.
+        assert until(lambda: consumer.partitions_for_topic(called.jobs), lambda: time.sleep(0.1))
         assert until(lambda: len(consumer.assignment()) == 4, lambda: consumer.poll(100))
         interrupt(consumer)
         until(lambda: False, lambda: consumer.poll(100), 3)

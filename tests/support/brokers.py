@@ -10,7 +10,7 @@ import pytest
 
 from support.kafka import Cluster, given
 
-__all__ = ["kafka", "own", "prefix", "swept", "three"]
+__all__ = ["kafka", "one_cluster", "own", "prefix", "swept", "three", "three_cluster"]
 
 _numbers = itertools.count()
 
@@ -18,21 +18,35 @@ _numbers = itertools.count()
 @pytest.fixture(scope="session")
 def kafka(request: pytest.FixtureRequest) -> str:
     """Addresses of some Kafka; its topics are shared, so take a `prefix`."""
-    return given() or cast(Cluster, request.getfixturevalue("own")).bootstrap
+    return given() or cast(Cluster, request.getfixturevalue("one_cluster")).bootstrap
 
 
 @pytest.fixture(scope="session")
-def own() -> Iterator[Cluster]:
-    """One broker of one's own, which tests may end and start again; they leave it running."""
+def one_cluster() -> Iterator[Cluster]:
+    """What `own` lends."""
     with Cluster() as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="session")
-def three() -> Iterator[Cluster]:
-    """Three brokers of one's own; tests leave them running."""
+def three_cluster() -> Iterator[Cluster]:
+    """What `three` lends."""
     with Cluster(brokers=3) as cluster:
         yield cluster
+
+
+@pytest.fixture
+def own(one_cluster: Cluster) -> Iterator[Cluster]:
+    """One broker of one's own, which tests may end; the next test finds it running."""
+    yield one_cluster
+    one_cluster.mend()
+
+
+@pytest.fixture
+def three(three_cluster: Cluster) -> Iterator[Cluster]:
+    """Three brokers of one's own, which tests may end; the next test finds them running."""
+    yield three_cluster
+    three_cluster.mend()
 
 
 @pytest.fixture

@@ -135,6 +135,12 @@ class Cluster:
         """End a broker at once, as `kill -9` does."""
         self._nodes[i].kill()
 
+    def mend(self) -> None:
+        """Start the brokers again that do not run, with the data they had."""
+        for i, node in enumerate(self._nodes):
+            if node.death() is not None:
+                self.start(i)
+
     def close(self) -> None:
         """End all brokers at once and remove their data; may be called again."""
         atexit.unregister(self.close)

@@ -1,6 +1,6 @@
 // A word with a definition that shows on hover, focus and touch. Escape hides it. Where a table can be sorted by it, a click sorts.
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { TERMS } from "../terms";
 
 export function Term(props: { of: string; children?: ComponentChildren; means?: string; sort?: () => void }) {
@@ -10,7 +10,8 @@ export function Term(props: { of: string; children?: ComponentChildren; means?: 
   const tip = useRef<HTMLSpanElement>(null);
   const [shown, show] = useState(false);
 
-  useEffect(() => {
+  // Before it is drawn: where it is seen, it is in place, and hears Escape.
+  useLayoutEffect(() => {
     const box = tip.current;
     const from = anchor.current;
     if (!shown || !box || !from) return;
