@@ -14,9 +14,13 @@ import faust
 from faust.transport.drivers import aiokafka as driver
 from faust.types.tuples import ConsumerMessage
 
+from ettwatch_faust.unpack import install
+
 __all__ = ["BatchConsumer", "BatchTransport", "RawTopic"]
 
 _TIMEOUT_S: Final = 1.0
+
+install()
 
 
 class RawTopic(faust.Topic):

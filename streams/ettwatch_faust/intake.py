@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from aiokafka.partitioner import murmur2
 
+from ettwatch_faust.unpack import MOST_BYTES, Unread
 from ettwatch_schemas import DeadLetter, DecodeError, Event, decode_message
 from ettwatch_schemas.scan import split_array
 
@@ -62,6 +63,8 @@ def read(origin: Origin) -> Taken:
     if origin.value is None:
         why = "the record has no value", "send the event as the value, the job as the key"
         return Taken(None, (), (), [_letter(origin, "no_value", *why)])
+    if isinstance(origin.value, Unread):
+        return Taken(None, (), (), [_unread(origin, origin.value.records)])
     decoded = decode_message(origin.value)
     letters = [_refused(origin, error) for error in decoded.errors]
     events = decoded.events
@@ -141,6 +144,13 @@ def few(letters: list[DeadLetter]) -> list[DeadLetter]:
 
 def _refused(origin: Origin, error: DecodeError) -> DeadLetter:
     return _letter(origin, error.code, str(error), error.fix, index=error.index, field=error.field, whole=True)
+
+
+def _unread(origin: Origin, records: int) -> DeadLetter:
+    last = origin.offset + records - 1
+    reason = f"the batch of the records {origin.offset} to {last} unpacks to more than {MOST_BYTES >> 20} MiB"
+    letter = _letter(origin, "too_large", reason, "send fewer events in a batch; none of these was read")
+    return replace(letter, value=None)
 
 
 def _ahead(origin: Origin, event: Event, index: int | None) -> DeadLetter:
