@@ -166,6 +166,25 @@ def test_get_changes_nothing(front: HttpFront) -> None:
     assert ask(front, query="SELECT count() FROM g").body == b"1\n"
 
 
+@pytest.mark.parametrize("readonly", [{"method": "GET"}, {"method": "POST", "body": b"", "readonly": 2}])
+def test_what_the_engine_runs_in_spite_of_readonly_is_refused(front: HttpFront, readonly: dict[str, Any]) -> None:
+    ask(front, body=b"CREATE OR REPLACE TABLE u (a Int8) ENGINE = MergeTree ORDER BY a")
+    ask(front, body=b"DROP TABLE u")
+    for query in (
+        "UNDROP TABLE u",
+        "KILL QUERY WHERE 1 ASYNC",
+        "kill query WHERE query_id = 'x'",
+        "/* a */ -- b\nKILL MUTATION WHERE 0",
+        "CREATE TEMPORARY TABLE k (a Int8) PARALLEL WITH KILL QUERY WHERE query_id = 'x'",
+    ):
+        assert ask(front, query=query, **readonly).code == "164", query
+    assert ask(front, query="EXISTS u").body == b"0\n"
+    assert ask(front, query="SELECT 'KILL' AS kill", **readonly).body == b"KILL\n"
+    assert ask(front, body=b"KILL QUERY WHERE query_id = 'x'").status == 200
+    assert ask(front, body=b"UNDROP TABLE u").status == 200
+    ask(front, body=b"DROP TABLE u")
+
+
 def test_head_has_no_body(front: HttpFront) -> None:
     reply = ask(front, method="HEAD", query="SELECT 1")
     assert (reply.status, reply.body) == (200, b"")

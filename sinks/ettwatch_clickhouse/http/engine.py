@@ -27,6 +27,8 @@ _LONGEST_SESSION_S: Final = 3_600
 _READS: Final = frozenset(
     {"SELECT", "WITH", "(", "FROM", "SHOW", "DESCRIBE", "DESC", "EXISTS", "EXPLAIN", "SET", "USE"}
 )
+_UNHEEDED: Final = frozenset({"KILL", "UNDROP"})
+"""Statements that the engine runs in spite of `readonly`: with its one user, every query is one's own."""
 _SETTING: Final = re.compile(r"[A-Za-z_][\w.]*")
 
 
@@ -193,10 +195,11 @@ class Engine:
         session.set(settings)
         if changes and not self._readonly and query.params.get("readonly", "0") == "0":
             return
-        if "session_id" in query.params or query.data is not None:
-            # The engine could never be told to allow changes again; and it does not ask before a streamed insert.
-            if query.statement.verb not in _READS:
-                raise Refusal(164, "READONLY", "Cannot execute query in readonly mode")
+        # The engine could never be told to allow changes again; and it does not ask before a streamed insert.
+        alone = "session_id" in query.params or query.data is not None
+        if not query.statement.verbs.isdisjoint(_UNHEEDED) or (alone and query.statement.verb not in _READS):
+            raise Refusal(164, "READONLY", "Cannot execute query in readonly mode")
+        if alone:
             return
         session.handle.query(f"SET readonly = {1 if query.params.get('readonly') == '1' else 2}", "Null")
 

@@ -34,6 +34,12 @@ class Statement:
     words: tuple[Token, ...]
 
     @property
+    def verbs(self) -> set[str]:
+        """The first words in upper case of it, and of those that PARALLEL WITH ties to it."""
+        three = zip(self.words, self.words[1:], self.words[2:], strict=False)
+        return {self.verb} | {word.key for a, b, word in three if (a.key, b.key) == ("PARALLEL", "WITH")}
+
+    @property
     def selects(self) -> bool:
         """It is a query whose answer can be sent as it comes."""
         return self.verb in _STREAMED
