@@ -1,9 +1,10 @@
 """`ettwatch advise` and `ettwatch top`: files and a ClickHouse in, text and JSON out."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
+from typing import cast
 
 import pytest
 from click.testing import CliRunner
@@ -12,9 +13,10 @@ from rich.console import Console
 from ettwatch_app.commands.advise import advise
 from ettwatch_app.commands.top import top
 from ettwatch_app.render.top import draw_top
-from ettwatch_clickhouse import Store, connect
+from ettwatch_clickhouse import Store, StoreUnavailable, Table, connect
 from ettwatch_core.ownership import Owners
-from ettwatch_monitor.advice import About, AdviceError, NoJobError, advice_of, read_fleet, what_if_of
+from ettwatch_monitor.advice import About, AdviceError, NoJobError, Replays, advice_of, read_fleet, what_if_of
+from ettwatch_monitor.advice.words import parse_change
 from ettwatch_monitor.queries import Scope
 from ettwatch_monitor.top import look
 from support.monitor import FROM, Served, served
@@ -139,6 +141,31 @@ def test_a_sample_stands_for_all(store: Store) -> None:
     assert some.jobs < all_.jobs == some.of_jobs
     sums = [sum(c.weight * c.summary.gpu_e2e_s for c in fleet.cases) for fleet in (whole, part)]
     assert sums[1] == pytest.approx(sums[0], rel=0.02)
+
+
+class _Closing:
+    """A store that is closed while its fleet is being replayed."""
+
+    def __init__(self, inner: Store) -> None:
+        self._inner = inner
+        self.closed = False
+
+    @property
+    def query(self) -> Callable[..., Table]:
+        if self.closed:
+            raise StoreUnavailable("closed")
+        return self._inner.query
+
+
+def test_nobody_replays_for_a_monitor_that_ends(store: Store) -> None:
+    closing = _Closing(store)
+    fleet, _ = read_fleet(cast(Store, closing), 0, NEVER)
+    replays = Replays(fleet)
+    closing.closed = True
+    with pytest.raises(StoreUnavailable):
+        Replays(fleet)
+    with pytest.raises(StoreUnavailable):
+        replays.under(parse_change({"stage": "shutdown", "factor": 0.5}))
 
 
 def test_the_fleet_in_a_terminal(running: Served, store: Store) -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -71,3 +72,52 @@ def test_the_demo_serves_and_ends_when_it_is_told(number: signal.Signals, tmp_pa
         process.send_signal(number)
         assert process.wait(60) == 0
     assert list(tmp_path.iterdir()) == []
+
+
+STUCK: Final = """
+import asyncio, sys
+from ettwatch_monitor.api.guard import Guard
+from ettwatch_monitor.api.serve import listen, server_for
+from ettwatch_monitor.api.settings import MonitorSettings
+
+async def app(scope, receive, send):
+    while (message := await receive())["type"].startswith("lifespan"):
+        await send({"type": message["type"] + ".complete"})
+
+async def ends():
+    await asyncio.sleep(3600)
+
+socket = listen("127.0.0.1", 0)
+print(socket.getsockname()[1], flush=True)
+settings = MonitorSettings()
+server_for(Guard(app, settings, ends=ends), settings.limits).run(sockets=[socket])
+"""
+
+
+def test_who_asks_once_more_does_not_wait() -> None:
+    words = [sys.executable, "-c", STUCK]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            place = ("127.0.0.1", int(process.stdout.readline()))
+            _until_it_answers(place)
+            process.send_signal(signal.SIGINT)
+            assert process.stderr.readline().startswith("ending: ")
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 130
+            assert process.stderr.read() == ""
+        finally:
+            process.kill()
+
+
+def _until_it_answers(place: tuple[str, int]) -> None:
+    """Its signals are heard from when it serves."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        with socket.create_connection(place, timeout=60) as line, contextlib.suppress(TimeoutError):
+            line.settimeout(1)
+            line.sendall(b"GET / HTTP/1.1\r\nHost: elsewhere\r\n\r\n")
+            if line.recv(1):
+                return
+    raise AssertionError("it does not serve")

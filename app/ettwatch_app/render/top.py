@@ -43,7 +43,9 @@ def draw_top(look: "Look", width: int, height: int, stale: str | None = None) ->
     left = height - 1 - len(parts)
     groups = min(len(look.groups), max(_LEAST_ROWS, left // 3 - 2))
     left -= groups + 3
-    parts += ["", _groups(look, groups), "", _jobs(look, width, max(_LEAST_ROWS, left - 2))]
+    parts += ["", _groups(look, groups)]
+    if look.jobs:
+        parts += ["", _jobs(look, width, max(_LEAST_ROWS, left - 2))]
     return Stack(*parts)
 
 

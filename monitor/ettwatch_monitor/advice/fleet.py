@@ -1,7 +1,7 @@
 """A fleet as it was observed: the lives of its jobs, and what they say of each other."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import sqrt
@@ -75,14 +75,17 @@ class Fleet:
         cases: Those jobs.
         rules: By which time is charged.
         skipped: Jobs that have no attempt yet.
+        go_on: Called before each job: raises where nobody waits for the answer any more.
     """
 
     cases: list[Case] = field(default_factory=list)
     rules: Rules = FILE_RULES
     skipped: int = 0
+    go_on: Callable[[], object] = lambda: None
 
     def add(self, job: str, events: Sequence[Event], weight: float = 1.0, scale: float = 1.0) -> None:
         """Take in a job, before the first question; see `Case` for how much it counts."""
+        self.go_on()
         seen = observe(job, events, self.rules)
         if seen.life is None:
             self.skipped += 1
@@ -91,6 +94,7 @@ class Fleet:
 
     def replay(self, case: Case, changes: Iterable[Change]) -> Replayed:
         """Return what the rules say of a job under changes."""
+        self.go_on()
         life, knobs = case.life, Knobs(tuple(change for change in changes if change.of(case.life)))
         made = rewrite(life, knobs, self)
         summary = self._judged(life, made)

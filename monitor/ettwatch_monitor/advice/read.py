@@ -83,7 +83,7 @@ def read_fleet(
             weights[job], teams[job], gpu_s[job] = share, of, seconds * share
             chosen_of[of] += seconds * share
             count += events
-    fleet = Fleet()
+    fleet = Fleet(go_on=lambda: store.query)  # which raises where the store has been closed meanwhile
     scales = {of: of_team[of] / chosen if chosen else 1.0 for of, chosen in chosen_of.items()}
     for name, told in _told(store, list(weights)):
         scale = scales[teams[name]]
@@ -109,7 +109,7 @@ def read_job(store: Store, job: str, *, peers: int = _PEERS) -> tuple[Fleet, Sam
         if peers < 0:
             break
         names.append(name)
-    fleet = Fleet()
+    fleet = Fleet(go_on=lambda: store.query)  # which raises where the store has been closed meanwhile
     for name, told in _told(store, names):
         fleet.add(name, told)
     return fleet, Sample(1, 1, count, 100.0), t0, t1

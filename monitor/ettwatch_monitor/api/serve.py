@@ -1,7 +1,9 @@
 """Serving the monitor: one process, until it is told to end."""
 
+import asyncio
 import contextlib
 import logging
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -19,6 +21,10 @@ _BACKLOG: Final = 512
 _HEAD_BYTES: Final = 16 << 10
 _END_S: Final = 5.0
 """Time to end beyond that of the longest query."""
+_SAY_S: Final = 1.0
+_LOOK_S: Final = 0.1
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 class ListenError(Exception):
@@ -45,14 +51,24 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """Has the application end its endless answers first: what has to be cut off is told as a fault."""
+    """Has the application end its endless answers first: what has to be cut off is told as a fault.
+
+    Where that takes a while it says so. Whoever asks once more does not wait.
+    """
 
     def __init__(self, config: uvicorn.Config, app: Guard) -> None:
         super().__init__(config)
         self._app = app
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await self._app.end()
+        ending = asyncio.ensure_future(self._app.end())
+        done, _ = await asyncio.wait([ending], timeout=_SAY_S)
+        if not done:
+            _LOG.warning("ending: the last questions to the database are being answered; once more to end at once")
+        while not ending.done() and not self.force_exit:
+            await asyncio.wait([ending], timeout=_LOOK_S)
+        if not ending.done():
+            os._exit(130)  # nothing here has to be saved, and a database must not be closed under a query
         await super().shutdown(sockets)
 
 

@@ -41,7 +41,7 @@ export function AdviceView() {
       {help && stage ? <p class="tip-line"><strong>{named(stage)}.</strong> What mostly helps: {help}</p> : null}
       {asked(query("if")) ? <Change key={query("if")} titles={titles} /> : null}
       {answer.error?.status === 404 ? <Empty title={job ? "There is no advice for this job." : "Advice is not installed here."}><p>{answer.error.message}</p></Empty> : (
-        <Shown answer={answer} what="advice: jobs are being replayed, which takes some seconds">{(data) => {
+        <Shown answer={answer} what="advice: jobs are being replayed, which takes some seconds, with thousands of jobs a minute">{(data) => {
           const most = Math.max(...data.groups.map((one) => (stage ? (one.stage_gpu_h ?? 0) : one.gpu_h)), 0);
           const shown = all ? data.groups : data.groups.slice(0, FIRST);
           const { of_stage: of } = data;

@@ -78,7 +78,7 @@ export function FleetView() {
           <p>Choose another time{filtered ? <>, or look at <a href="/">all jobs</a></> : ""}. If this is a new installation, send it a first job: <code>ettwatch demo --lite</code> shows how.</p>
         </Empty>
       ))}</Shown>
-      <Section id="live" title="Jobs that are not over" note={news ? `${live} now, the largest first. As of ${moment(news.at_us, true)} UTC.` : undefined}
+      <Section id="live" title="Jobs that are not over" note={news ? `${live ? `${live} now, the largest first. ` : ""}As of ${moment(news.at_us, true)} UTC.` : undefined}
         side={<a href={link(["jobs"], { status: "live", sort: "-gpus" })}>All of them</a>}>
         {news === null ? <p class="hint">Waiting for the first news …</p>
           : news.jobs.length ? <Jobs label="Jobs that are not over" rows={news.jobs.slice(0, 12)} columns={["job", "status", "team", "gpus", "e2e", "ett", "lost", "worst"]} />

@@ -173,7 +173,7 @@ export function Change(props: { titles: Record<string, string> }) {
       {body ? (
         <div>
           <p>Asked: {body.changes.map((one) => said(one, props.titles)).join("; ")}{body.team ? `, for team ${body.team}` : ""}.</p>
-          {state.running ? <Loading what="the answer: jobs are being replayed, which takes some seconds" /> : state.problem ? <Failed text={state.problem} /> : answer ? (
+          {state.running ? <Loading what="the answer: jobs are being replayed, which takes some seconds, with thousands of jobs a minute" /> : state.problem ? <Failed text={state.problem} /> : answer ? (
             <>
               <p class="lead small"><strong>{signed(answer.saved_gpu_h_week, amount)}</strong> GPU-hours a week would come back, {amount(answer.saved_held_gpu_h_week)} of them <Term of="held" />.</p>
               <Table label="Before and after" rows={ROWS} keyOf={(row) => row[0]} columns={[
