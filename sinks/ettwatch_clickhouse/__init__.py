@@ -1,5 +1,6 @@
 """ettwatch in ClickHouse: tables and views, a batched writer, a server or the embedded engine behind one port."""
 
+from ettwatch_clickhouse.damage import broken_parts
 from ettwatch_clickhouse.embedded import EmbeddedStore, open_embedded
 from ettwatch_clickhouse.errors import (
     DataFolderInUse,
@@ -36,6 +37,7 @@ __all__ = [
     "StoreUnavailable",
     "Table",
     "Writer",
+    "broken_parts",
     "connect",
     "migrate",
     "open_embedded",

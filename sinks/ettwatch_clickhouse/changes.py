@@ -41,14 +41,14 @@ def snapshot_changes(known: Known, snap: Snapshot, ids: WriteIds, out: Changes) 
     """Add the rows that bring the part of a job that is not final to its snapshot.
 
     A snapshot made from fewer events than what is in the database adds nothing: whoever wrote that had seen more. The
-    first one that is not is written whole. If it was made from as many, it is written even where its clock is behind:
-    whoever wrote the rest may have died in the middle, and no event may come any more. Its rows then have the version
-    that is there, so that they count before those.
+    first one that is not is written whole. One made from as many is written even where its clock is behind: whoever
+    wrote the rest may have died in the middle, or had a clock that was wrong, and no event may come any more. Its rows
+    then have the version that is there, so that they count before those.
     """
     summary = snap.summary
     job, version = summary.job, summary.version
     if version < known.floor:
-        if not known.behind or _made_from_less(version, known):
+        if _made_from_less(version, known):
             return
         version = known.floor
     known.floor = version

@@ -200,13 +200,33 @@ def test_the_same_snapshot_again_writes_nothing(embedded: Store) -> None:
     assert len(faulty.inserts) == 4
 
 
-def test_an_older_snapshot_writes_nothing(embedded: Store) -> None:
+def test_a_snapshot_of_fewer_events_writes_nothing(embedded: Store) -> None:
+    faulty = FaultyStore(embedded)
+    writer = Writer(faulty)
+    writer.snapshot(story().progress(300, 9).at(now=900))
+    writer.flush()
+    faulty.inserts.clear()
+    writer.snapshot(story().at(now=5000))
+    writer.flush()
+    assert not faulty.inserts
+    assert read_truth(embedded, "j") == should_be(story().progress(300, 9).at(now=900))
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["the same writer", "another one"])
+def test_where_the_clock_was_ahead_the_right_one_counts(embedded: Store, same: bool) -> None:
     writer = Writer(embedded)
-    writer.snapshot(story().at(now=900))
+    ahead = story().at(now=9_000)
+    writer.snapshot(ahead)
     writer.flush()
-    writer.snapshot(story().at(now=800))
-    writer.flush()
-    assert read_truth(embedded, "j") == should_be(story().at(now=900))
+    writer = writer if same else Writer(embedded)
+    for now in (5_000, 5_015, 5_030):
+        writer.snapshot(story().at(now=now))
+        writer.flush()
+        truth, right = read_truth(embedded, "j"), should_be(story().at(now=now))
+        assert truth is not None
+        # By its version it is as of the later time; the next event sets that right.
+        assert truth.summary == right.summary.model_copy(update={"version": ahead.summary.version})
+        assert truth._replace(summary=right.summary) == right
 
 
 def test_nothing_to_flush_asks_nothing() -> None:

@@ -3,11 +3,12 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -200,6 +201,44 @@ def test_a_damaged_state_file_is_told(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "state.sqlite" in done.stderr.splitlines()[-1]
     assert "move it away" in done.stderr
+
+
+@pytest.mark.parametrize("table", ["jobs", "files"])
+def test_so_it_is_where_only_a_page_is_damaged(tmp_path: Path, table: str) -> None:
+    data = tmp_path / "data"
+    (data / "spool").mkdir(parents=True)
+    (data / "spool" / "a.jsonl").write_bytes(beats(1, 2))
+    assert run("--data", str(data), "--once", "--listen", "off").returncode == 0
+    with closing(sqlite3.connect(data / "state.sqlite")) as db:
+        (page,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+        (size,) = db.execute("PRAGMA page_size").fetchone()
+    with (data / "state.sqlite").open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(bytes(size))
+    done = run("--data", str(data), "--once", "--listen", "off")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert "move it away" in done.stderr
+    (data / "state.sqlite").rename(tmp_path / "away")
+    assert run("--data", str(data), "--once", "--listen", "off").returncode == 0
+
+
+@pytest.mark.parametrize(("table", "told"), [("jobs_log", "ettwatch rebuild"), ("events_log", "into the spool")])
+def test_damaged_parts_of_tables_are_told(tmp_path: Path, table: str, told: str) -> None:
+    data = tmp_path / "data"
+    (data / "spool").mkdir(parents=True)
+    (data / "spool" / "a.jsonl").write_bytes(beats(1, 2))
+    first = run("--data", str(data), "--once", "--listen", "off")
+    assert "aside" not in first.stderr
+    with datafolder.open_store(DataFolder(data)) as store:
+        where = "SELECT path FROM system.parts WHERE active AND database = 'ettwatch' AND table = {table:String}"
+        ((path,),) = store.query(where, {"table": table}).rows
+    (Path(str(path)) / "data.bin").unlink()
+    done = run("--data", str(data), "--once", "--listen", "off")
+    assert done.returncode == 0, done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if "aside" in line]
+    assert table in line
+    assert told in line
 
 
 def test_ownership(tmp_path: Path) -> None:

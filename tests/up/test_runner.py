@@ -78,6 +78,42 @@ def test_running_jobs_move_by_the_clock_alone(tmp_path: Path) -> None:
         assert bench.status("job") == "lost"
 
 
+class Skewed(Clock):
+    """A clock that may be wrong; what runs by the monotonic one does not notice."""
+
+    ahead_us = 0
+
+    def now_us(self) -> int:
+        return self.us + self.ahead_us
+
+
+@pytest.mark.parametrize("restarted", [False, True], ids=["while it runs", "between two runs"])
+@pytest.mark.parametrize(("ahead_us", "called"), [(HOUR, "silent"), (DAY, "lost")])
+def test_a_clock_that_was_ahead_leaves_nothing_behind_when_it_is_set_right(
+    tmp_path: Path, restarted: bool, ahead_us: int, called: str
+) -> None:
+    clock = Skewed(T0 + 61 * SECOND)
+    with Bench(tmp_path, clock=clock) as bench:
+        store = bench.store
+        bench.put("a.jsonl", TRAINING)
+        bench.go()
+        clock.ahead_us = ahead_us
+        bench.go(5)
+        bench.go(60, step=10)
+        assert bench.status("job") == called
+        if not restarted:
+            clock.ahead_us = 0
+            bench.go(20)
+    if restarted:
+        clock.ahead_us = 0
+        with Bench(tmp_path, store=store, clock=clock) as bench:
+            bench.go(20)
+    assert [told["level"] for told in bench.told("clock")] == ["warning"]
+    latest = store.published[-1]
+    assert latest.status == "training"
+    assert latest.t1 == pytest.approx(clock.us, abs=16 * SECOND)
+
+
 def test_idle_jobs_cost_nothing(tmp_path: Path) -> None:
     with Bench(tmp_path, clock=Clock(T0 + 100 * SECOND)) as bench:
         queued = b"".join(line("job_submitted", 0, job=f"queued{n}") for n in range(50))

@@ -133,6 +133,7 @@ def build(
         wait=clocks.wait,
         tend=tend,
     )
+    runner.mind_clock(kept.committed_us() or 0)  # of the last run
     lacked = runner.take_stored(stored)
     if lacked:
         log.say("resumed", f"the last run ended before it had counted {named(lacked, 'event')} that it had stored")

@@ -96,6 +96,19 @@ class Jobs:
         for job, due_us, _ in kept.schedule():
             self._schedule(job, due_us)
 
+    def clock_went_back(self, now_us: int) -> None:
+        """Look at all jobs again that are not over: until now, a wrong clock said how they stand and when to look.
+
+        Args:
+            now_us: The time as the clock has it now.
+        """
+        statuses = {job: status for job, _, status in self._kept.schedule()}
+        statuses |= {name: job.status for name, job in self._jobs.items()}
+        for name, due_us in list(self._due_at.items()):
+            status = statuses.get(name)
+            if due_us > now_us and (status not in CLOSED or status == "lost"):
+                self._schedule(name, now_us)
+
     # Events
 
     def apply(self, event: Event, raw: bytes | None, now_us: int) -> Answer:

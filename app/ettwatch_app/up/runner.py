@@ -17,6 +17,9 @@ from ettwatch_schemas import Event, encode_event
 
 _TICK_S: Final = 0.25
 
+_BACK_US: Final = 2_000_000
+"""A clock that goes back by more is set right, by less it is steered."""
+
 
 class Runner:
     """One run, on one thread.
@@ -64,6 +67,7 @@ class Runner:
         self._unwritten = 0  # bytes of events
         self._caught_up = False
         self._scan_s = self._commit_s = self._start_s = monotonic()
+        self._latest_us = 0
 
     def take_stored(self, events: Iterable[Event]) -> int:
         """Fold events that the last run stored and could not commit any more; return how many the states lacked."""
@@ -101,6 +105,7 @@ class Runner:
         """Do one round: what there is to do now, without waiting."""
         if self._tend is not None:
             self._tend()
+        self.mind_clock(self._clock())
         now_s = self._monotonic()
         if now_s >= self._scan_s or self._settings.once:
             self._spool.scan()
@@ -117,6 +122,17 @@ class Runner:
             self._commit()
         self._tidy()
         self._progress.tell(self.totals, self._jobs.statuses, self._spool.count, self._spool.bytes_behind)
+
+    def mind_clock(self, now_us: int) -> None:
+        """Take note of a time of the clock (µs); one that is behind an earlier one means that the clock was wrong."""
+        if now_us < self._latest_us - _BACK_US:
+            back_s = (self._latest_us - now_us) // 1_000_000
+            self._log.alert(
+                "clock", f"the clock went back by {back_s:,} s: looking at all jobs that are not over again"
+            )
+            self._jobs.clock_went_back(now_us)
+            self._latest_us = now_us
+        self._latest_us = max(self._latest_us, now_us)
 
     def _take(self) -> None:
         events = 0

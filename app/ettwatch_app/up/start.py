@@ -23,7 +23,17 @@ from ettwatch_app.up.owners import OwnersKeeper
 from ettwatch_app.up.page import serve_page
 from ettwatch_app.up.progress import Totals
 from ettwatch_app.up.settings import UpSettings
-from ettwatch_clickhouse import RollupKeeper, Rollups, Store, StoreError, migrate, open_embedded, serve
+from ettwatch_clickhouse import (
+    RollupKeeper,
+    Rollups,
+    Store,
+    StoreError,
+    broken_parts,
+    migrate,
+    open_embedded,
+    serve,
+)
+from ettwatch_clickhouse.tables import EVENTS_TABLE
 
 _PATIENCE_S: Final = 10.0
 
@@ -48,7 +58,7 @@ def run_up(settings: UpSettings) -> int:
         stack.enter_context(_signals(stop, halts, log))
         for spool in settings.spools:
             _prepare_spool(spool, folder, settings, log)
-        store = _open(folder, stack)
+        store = _open(folder, log, stack)
         clocks = real_clocks(stop)
         owners = OwnersKeeper(OwnersWatch(folder.owners), store, log, clocks.now_us)
         runner = build(settings, folder, store, patient_writer(store), log, clocks, stack, owners.tend)
@@ -99,14 +109,32 @@ def _farewell(totals: Totals, folder: DataFolder) -> str:
     return f"stopped; {named(totals.taken, 'event')} taken in this run{rejected}"
 
 
-def _open(folder: DataFolder, stack: ExitStack) -> Store:
+def _open(folder: DataFolder, log: Log, stack: ExitStack) -> Store:
     try:
         store = open_embedded(folder.clickhouse)
         stack.callback(store.close)
         migrate(store)
+        _tell_damage(broken_parts(store), log)
     except StoreError as e:
         raise FolderError(f"cannot open the ClickHouse in {folder.root}: {e}") from e
     return store
+
+
+def _tell_damage(broken: dict[str, int], log: Log) -> None:
+    """Say which tables lack rows, and what brings them back."""
+    derived = [table for table in broken if table != EVENTS_TABLE]
+    if derived:
+        log.alert(
+            "parts_damaged",
+            f"ClickHouse has put damaged parts of {', '.join(derived)} aside: rows are missing until "
+            "`ettwatch rebuild` makes them anew from the stored events",
+        )
+    if EVENTS_TABLE in broken:
+        log.alert(
+            "events_damaged",
+            f"ClickHouse has put {named(broken[EVENTS_TABLE], 'damaged part')} of {EVENTS_TABLE} aside: stored events "
+            "are missing; put a copy of their files into the spool once more, or take the folder from a backup",
+        )
 
 
 def _rollups(settings: UpSettings, store: Store, log: Log, stack: ExitStack) -> Rollups:

@@ -88,11 +88,22 @@ class StateFile:
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
             self._prepare()
-        except sqlite3.DatabaseError as e:
+            self._check()
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as e:
             raise StateFileError(
                 f"cannot use {path}: {e}; if it is damaged, move it away: the fold states are then made again "
                 "from the stored events"
             ) from e
+
+    def _check(self) -> None:
+        """Read through the file, for what is damaged would show in the middle of the work else."""
+        (found,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise sqlite3.DatabaseError(" ".join(str(found).split()))
+        self.places()
+        self.statuses()
+        for _ in self.schedule():
+            pass
 
     def _prepare(self) -> None:
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
