@@ -5,11 +5,20 @@ import time
 from types import TracebackType
 from typing import Self
 
-from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, Task, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 from ettwatch_app.render import stderr_console
 
 _QUIET_S = 1.0
+
+
+class _Share(TaskProgressColumn):
+    """The percentage that is done; where nobody knows of how much, the count."""
+
+    def render(self, task: Task) -> Text:
+        """Return what stands behind the bar."""
+        return Text(f"{task.completed:,.0f}") if task.total is None else super().render(task)
 
 
 class Bar:
@@ -54,7 +63,7 @@ class Bar:
             self._progress = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(),
-                TaskProgressColumn(),
+                _Share(),
                 TimeRemainingColumn(),
                 console=stderr_console(),
                 transient=True,

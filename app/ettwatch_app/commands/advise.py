@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from ettwatch_app.commands._folder import opened
+from ettwatch_app.commands._meter import Bar
 from ettwatch_app.commands._shared import (
     NOTHING_DONE,
     SOME_REJECTED,
@@ -101,10 +102,11 @@ def advise(
     try:
         changes = tuple(change for text in what_if for change in parse_change(text))
         about = checked(About(job, stage, owner))
-        if files:
-            told, rejected = _of_files(files, scope, owners, changes, about)
-        else:
-            told, rejected = _of_store(clickhouse, folder, last, scope, owners, what_if, about), 0
+        with Bar() as bar:
+            if files:
+                told, rejected = _of_files(files, scope, owners, changes, about, bar)
+            else:
+                told, rejected = _of_store(clickhouse, folder, last, scope, owners, what_if, about, bar), 0
     except AdviceError as error:
         raise Refused(str(error)) from None
     if told is None:
@@ -127,6 +129,7 @@ def _of_store(
     owners: "Owners",
     what_if: tuple[str, ...],
     about: "About",
+    bar: Bar,
 ) -> dict[str, Any] | None:
     import ettwatch_clickhouse as sink
     from ettwatch_app.clickhouse import ClickHouseAccess, ClickHouseSettingError
@@ -137,6 +140,7 @@ def _of_store(
     except ValueError as error:
         raise Refused(f"--last: {error}") from None
     until = time.time_ns() // 1_000
+    bar.begin("laying out jobs", None)
     with ExitStack() as stack:
         try:
             if url is not None:
@@ -146,7 +150,7 @@ def _of_store(
                 store = stack.enter_context(opened(folder, "ettwatch advise"))
             if what_if:
                 body = {"changes": list(what_if), **{name: value for name, value in scope.items() if value}}
-                told = what_if_of(store, until - back, until, body)
+                told = what_if_of(store, until - back, until, body, go_on=lambda: bar.advance(1))
             else:
                 told = advice_of(
                     store,
@@ -157,6 +161,7 @@ def _of_store(
                     model=scope["model"],
                     cluster=scope["cluster"],
                     about=about,
+                    go_on=lambda: bar.advance(1),
                 )
         except (sink.StoreError, ClickHouseSettingError) as error:
             raise Refused(str(error)) from None
@@ -170,19 +175,23 @@ def _of_files(
     owners: "Owners",
     changes: tuple["Change", ...],
     about: "About",
+    bar: Bar,
 ) -> tuple[dict[str, Any] | None, int]:
     from ettwatch_monitor.advice import Fleet, NoJobError, Replays, advise, asked_of, plain_advice, plain_what_if
 
     jobs: defaultdict[str, dict[str, Event]] = defaultdict(dict)
     problems: list[str] = []
+    bar.begin("reading events", None)
     for name in files:
         for event in _events(name, problems):
             jobs[event.job].setdefault(event.id, event)
+            bar.advance(1)
+    bar.begin("laying out jobs", None)
     for problem in problems[:_SHOWN]:
         click.echo(problem, err=True)
     if len(problems) > _SHOWN:
         click.echo(f"{len(problems) - _SHOWN:,} more problems", err=True)
-    fleet = Fleet()
+    fleet = Fleet(go_on=lambda: bar.advance(1))
     for job, events in jobs.items():
         fleet.add(job, list(events.values()))
     fleet.cases = [

@@ -1,6 +1,6 @@
 """The two questions of an API: what is recoverable, and what would be if some numbers were others."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ettwatch_clickhouse import Store
@@ -32,16 +32,18 @@ def advice_of(
     cluster: str | None = None,
     about: About | None = None,
     most: int = MOST_EVENTS,
+    go_on: Callable[[], object] | None = None,
 ) -> dict[str, object]:
     """Return advice for the jobs that had time between two times (µs), as values for JSON.
 
-    For one job (see `about`) the times are its own, and team, model and cluster are not looked at.
+    For one job (see `about`) the times are its own, and team, model and cluster are not looked at. `go_on` is called
+    before each job that is read or laid out.
 
     Raises AdviceError where the times or the stage make no sense, NoJobError, and StoreError.
     """
     asked = checked(About() if about is None else about)
     if asked.job is not None:
-        found = read_job(store, asked.job)
+        found = read_job(store, asked.job, go_on=go_on)
         if found is None:
             raise NoJobError(f"there is no job {asked.job[:200]!r} that has begun an attempt")
         fleet, sample, since, until = found
@@ -49,7 +51,8 @@ def advice_of(
         until = max(until, since + 1)
     else:
         _weeks(since, until)
-        fleet, sample = read_fleet(store, since, until, team=team, model=model, cluster=cluster, most=most)
+        scope = {"team": team, "model": model, "cluster": cluster}
+        fleet, sample = read_fleet(store, since, until, **scope, most=most, go_on=go_on)
     told = advise(fleet, owners, _weeks(since, until), about=asked)
     return {
         **_head(since, until, sample),
@@ -75,15 +78,21 @@ def asked_of(about: About) -> dict[str, str | None]:
 
 
 def what_if_of(
-    store: Store, since: int, until: int, body: Mapping[str, object], *, most: int = MOST_EVENTS
+    store: Store,
+    since: int,
+    until: int,
+    body: Mapping[str, object],
+    *,
+    most: int = MOST_EVENTS,
+    go_on: Callable[[], object] | None = None,
 ) -> dict[str, object]:
-    """Return what would be under changes, as values for JSON.
+    """Return what would be under changes, as values for JSON. See :func:`advice_of` for `go_on`.
 
     Raises AdviceError where the times or the body make no sense, and StoreError.
     """
     weeks = _weeks(since, until)
     changes, scope = parse_body(body)
-    fleet, sample = read_fleet(store, since, until, most=most, **scope)
+    fleet, sample = read_fleet(store, since, until, most=most, go_on=go_on, **scope)
     return {**_head(since, until, sample), **plain_what_if(Replays(fleet), changes, weeks)}
 
 

@@ -1,7 +1,7 @@
 """A fleet out of ClickHouse: the raw events of its jobs, of a sample where there are too many."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple, cast
 
 from ettwatch_clickhouse import Store
@@ -61,12 +61,13 @@ def read_fleet(
     model: str | None = None,
     cluster: str | None = None,
     most: int = MOST_EVENTS,
+    go_on: Callable[[], object] | None = None,
 ) -> tuple[Fleet, Sample]:
     """Read the jobs that had time between two times (µs). Raises StoreError.
 
     A job counts with the share of its time that lies there. Where there are more than `most` events, jobs are chosen
     by a hash of their names, and stand for the others of their team by GPU time. An empty name stands for jobs that
-    name none.
+    name none. `go_on` is called before each job that is read or laid out, as long as the store is open.
     """
     scope = Scope(team, model, cluster)
     rows = store.query(_JOBS % scope.where(), {"since": since, "until": until, **scope.params()}).rows
@@ -83,7 +84,7 @@ def read_fleet(
             weights[job], teams[job], gpu_s[job] = share, of, seconds * share
             chosen_of[of] += seconds * share
             count += events
-    fleet = Fleet(go_on=lambda: store.query)  # which raises where the store has been closed meanwhile
+    fleet = Fleet(go_on=_open(store, go_on))
     scales = {of: of_team[of] / chosen if chosen else 1.0 for of, chosen in chosen_of.items()}
     for name, told in _told(store, list(weights)):
         scale = scales[teams[name]]
@@ -92,7 +93,9 @@ def read_fleet(
     return fleet, Sample(len(weights), len(rows), count, 100 * sum(gpu_s.values()) / whole if whole else 100.0)
 
 
-def read_job(store: Store, job: str, *, peers: int = _PEERS) -> tuple[Fleet, Sample, int, int] | None:
+def read_job(
+    store: Store, job: str, *, peers: int = _PEERS, go_on: Callable[[], object] | None = None
+) -> tuple[Fleet, Sample, int, int] | None:
     """Read one job and others like it, which say what is usual. Raises StoreError.
 
     Returns the fleet, the sample of that one job, and its begin and end (µs); None where it never began an attempt.
@@ -109,10 +112,21 @@ def read_job(store: Store, job: str, *, peers: int = _PEERS) -> tuple[Fleet, Sam
         if peers < 0:
             break
         names.append(name)
-    fleet = Fleet(go_on=lambda: store.query)  # which raises where the store has been closed meanwhile
+    fleet = Fleet(go_on=_open(store, go_on))
     for name, told in _told(store, names):
         fleet.add(name, told)
     return fleet, Sample(1, 1, count, 100.0), t0, t1
+
+
+def _open(store: Store, go_on: Callable[[], object] | None) -> Callable[[], None]:
+    """What a fleet calls before each job: raises where the store has been closed meanwhile."""
+
+    def check() -> None:
+        store.query  # noqa: B018
+        if go_on is not None:
+            go_on()
+
+    return check
 
 
 def _told(store: Store, names: Sequence[str]) -> Iterator[tuple[str, list[Event]]]:
