@@ -5,6 +5,7 @@ What is known to go wrong in Faust is kept from mattering here and in `group`, `
 - Faust's acknowledgements are not used: the topic has none, the engine commits. So a record that is never
   acknowledged cannot stall commits or hang a rebalance, and no gap in the offsets can make a wrong commit.
 - After a recovery the streams resume before the seek, and records come twice: the engine knows the next offset.
+- A record of the changelog that is dropped in a rebalance is waited for for ever: it is sought again (`stalled`).
 - An agent that raises goes on with the next record: here it ends the worker, uncommitted.
 - A record that cannot be decoded is acknowledged and gone: here records are bytes, and decoding cannot fail.
 - Table writes outside of agents raise, in agents they are slow: the table is written in whole partitions.
@@ -30,6 +31,7 @@ from ettwatch_faust.metrics import Metrics
 from ettwatch_faust.security import broker_settings, client_settings
 from ettwatch_faust.sender import Sender
 from ettwatch_faust.settings import WorkerSettings
+from ettwatch_faust.stalled import RecoveryWatch
 from ettwatch_faust.store import StateTable
 from ettwatch_faust.topics import STATE_TABLE, names
 
@@ -41,6 +43,8 @@ _FETCHED: Final = 2_000
 
 _BURST: Final = 200
 """Records taken in before others have their turn."""
+
+_LOOK_S: Final = 1.0
 
 
 class WorkerApp(faust.App):
@@ -64,6 +68,17 @@ class WorkerApp(faust.App):
 
     def _new_transport(self) -> BatchTransport:
         return BatchTransport(self.conf.broker_consumer, self)
+
+    async def on_start(self) -> None:
+        """Look after the first reading of the state, too: tasks of an app begin behind it."""
+        await super().on_start()
+        self.add_future(self._watch())
+
+    async def _watch(self) -> None:
+        watch = RecoveryWatch(self)
+        while not self.should_stop:
+            await asyncio.sleep(_LOOK_S)
+            await watch.look()
 
     async def on_stop(self) -> None:
         """Flush before the consumer leaves the group."""
