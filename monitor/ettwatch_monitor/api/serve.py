@@ -69,6 +69,7 @@ class _Server(uvicorn.Server):
             await asyncio.wait([ending], timeout=_LOOK_S)
         if not ending.done():
             os._exit(130)  # nothing here has to be saved, and a database must not be closed under a query
+        await ending
         await super().shutdown(sockets)
 
 
