@@ -1,12 +1,14 @@
 """Producing and reading, in the plainest way."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from confluent_kafka.admin import AdminClient
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient
+
+from support.pipeline_programs import until
 
 Record = tuple[bytes, bytes]
 WAIT_S = 120
@@ -31,25 +33,18 @@ def leader_of(bootstrap: str, name: str) -> int:
 
 def wait_for_leader(bootstrap: str, name: str, *, other_than: int) -> None:
     """Waits until another broker leads the only partition: for a dead one, the others need a while to notice."""
-    _wait_until(lambda: leader_of(bootstrap, name) not in (-1, other_than), f"another leader of {name}")
+    until(f"another leader of {name}", lambda: leader_of(bootstrap, name) not in (-1, other_than), WAIT_S)
 
 
 def wait_for_copies(bootstrap: str, name: str, count: int) -> None:
     """Waits until so many copies of the only partition are in sync: then any one of them can take it over."""
-    _wait_until(lambda: len(_partition(bootstrap, name).isrs) == count, f"{count} copies of {name} in sync")
+    until(f"{count} copies of {name} in sync", lambda: len(_partition(bootstrap, name).isrs) == count, WAIT_S)
 
 
 def _partition(bootstrap: str, name: str) -> Any:
     # This client leaves no sockets behind where a broker is dead.
     topics = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}).list_topics(name, timeout=WAIT_S).topics
     return topics[name].partitions[0]
-
-
-def _wait_until(true: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + WAIT_S
-    while not true():
-        assert time.monotonic() < end, f"no {what} within {WAIT_S} s"
-        time.sleep(0.1)
 
 
 def produce(bootstrap: str, name: str, records: Iterable[Record]) -> None:

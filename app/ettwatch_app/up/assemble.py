@@ -81,9 +81,11 @@ def build(
         if kept.rejected_length() is None:
             kept.set_meta("rejected_length", letters.length)
         _adopt(store, store_id(folder.clickhouse), kept, log, clocks)
-        if kept.committed_us() is None:
-            kept.set_meta("committed_us", clocks.now_us())
-        stored = stored_since(store, kept.committed_us() or 0)
+        committed_us = kept.committed_us()
+        if committed_us is None:
+            committed_us = clocks.now_us()
+            kept.set_meta("committed_us", committed_us)
+        stored = stored_since(store, committed_us)
     except (StateFileError, StoreError) as e:
         raise FolderError(str(e)) from e
     except (OSError, sqlite3.Error) as e:
@@ -133,7 +135,7 @@ def build(
         wait=clocks.wait,
         tend=tend,
     )
-    runner.mind_clock(kept.committed_us() or 0)  # of the last run
+    runner.mind_clock(committed_us)  # of the last run
     lacked = runner.take_stored(stored)
     if lacked:
         log.say("resumed", f"the last run ended before it had counted {named(lacked, 'event')} that it had stored")

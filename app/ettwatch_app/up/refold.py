@@ -4,9 +4,10 @@ The state file is a cache in that sense: when it is lost, or was written by anot
 lost with it but time.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
-from ettwatch_clickhouse import Store
+from ettwatch_clickhouse import Store, Table
 from ettwatch_core import JobState, Rules, apply, settle
 from ettwatch_schemas import DecodeError, Event, decode_event
 
@@ -38,13 +39,7 @@ def stored_since(store: Store, commit_us: int) -> list[Event]:
         "SELECT raw FROM events_log WHERE received > fromUnixTimestamp64Micro({since:Int64}) ORDER BY job, ts, id",
         {"since": commit_us - _SLACK_US},
     )
-    events = []
-    for (raw,) in found.rows:
-        try:
-            events.append(decode_event(str(raw)))
-        except DecodeError:
-            continue  # stored by a newer ettwatch; this one cannot know what it means
-    return events
+    return list(_events(found))
 
 
 def refold(store: Store, job: str, rules: Rules) -> JobState:
@@ -55,12 +50,17 @@ def refold(store: Store, job: str, rules: Rules) -> JobState:
     """
     state = JobState(job)
     found = store.query("SELECT raw FROM events WHERE job = {job:String} ORDER BY ts, id", {"job": job})
-    for number, (raw,) in enumerate(found.rows, 1):
-        try:
-            apply(state, decode_event(str(raw)), rules)
-        except DecodeError:
-            continue  # stored by a newer ettwatch; this one cannot know what it means
+    for number, event in enumerate(_events(found), 1):
+        apply(state, event, rules)
         if number % _SETTLE_EVERY == 0:
             settle(state, rules)
     settle(state, rules)
     return state
+
+
+def _events(found: Table) -> Iterator[Event]:
+    for (raw,) in found.rows:
+        try:
+            yield decode_event(str(raw))
+        except DecodeError:
+            continue  # stored by a newer ettwatch; this one cannot know what it means
