@@ -58,7 +58,7 @@ def test_nothing_waits_for_the_stream_and_no_first_step_for_another(compile_cach
         },
         compile_cache=compile_cache,
     )
-    started = beside_each_other(cast("Steps", meeting))
+    started: Any = beside_each_other(cast("Steps", meeting))
     assert meeting.late == []
     assert (started.first, started.reader) == ("first batch", "reader")
 
