@@ -141,3 +141,27 @@ def empty(question: Question) -> Answer:
         case ("advice",):
             return advice() | {"advice": [], "groups": []}
     return basically_empty(question)
+
+
+def tiny(question: Question) -> Answer:
+    """Return what is answered for a fleet of one small job: every amount of GPU time is an hour's ten-thousandth."""
+    told = usual(question)
+    return _tiny(told if isinstance(told, dict) else told.model_dump(mode="json"))
+
+
+AMOUNTS: Final = ("components", "stages_gpu_h")
+
+
+def _tiny(told: Any, *, amount: bool = False) -> Any:
+    match told:
+        case dict():
+            return {
+                name: _tiny(value, amount=amount or name in AMOUNTS or (name.endswith("gpu_h") and "per" not in name))
+                for name, value in told.items()
+            }
+        case list():
+            return [_tiny(value, amount=amount) for value in told]
+        case float() | int() if amount:
+            return told / 10_000
+        case _:
+            return told

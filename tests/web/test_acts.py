@@ -57,7 +57,7 @@ def test_yesterday_is_yesterday_and_one_can_go_back(site: Site, watched: Watched
     assert (int(asked["from"]), int(asked["to"])) == (midnight - DAY, midnight)
     page.get_by_role("link", name="team-ads").first.click()
     expect(page).to_have_url(site.url + "/teams/team-ads?range=yesterday")
-    assert page.evaluate("document.activeElement.tagName") == "MAIN"
+    expect(page.locator("main")).to_be_focused()
     page.go_back()
     page.go_back()
     expect(page).to_have_url(site.url + "/")
@@ -201,7 +201,7 @@ def test_the_time_goes_along_from_a_team_to_a_job_and_its_advice(site: Site, wat
     page.get_by_role("link", name="What to do about it").click()
     expect(page).to_have_url(site.url + "/advice?range=yesterday&job=job-1")
     expect(page.locator(".lead")).to_contain_text("What job job-1 could have got back over its whole life")
-    assert last(site, "advice").asked["job"] == "job-1"
+    soon(lambda: last(site, "advice").asked["job"] == "job-1", page)
 
 
 def test_jobs_are_filtered_sorted_and_paged_in_the_address(site: Site, watched: Watched) -> None:
@@ -222,11 +222,16 @@ def test_jobs_are_filtered_sorted_and_paged_in_the_address(site: Site, watched: 
     page.get_by_label("Team").fill("team-feed")
     page.get_by_label("Team").press("Tab")
     expect(page).to_have_url(re.compile("team=team-feed"))
-    soon(lambda: last(site, "jobs").asked.get("team") == "team-feed", page)
-    asked = last(site, "jobs").asked
-    assert (asked["q"], asked["status"], asked["team"], asked["sort"]) == ("rank & file", "live", "team-feed", "gpus")
+    # Two requests that are made one right after the other may arrive in any order.
+    soon(lambda: bool(with_team(site)), page)
+    (asked,) = with_team(site)
+    assert (asked["q"], asked["status"], asked["sort"]) == ("rank & file", "live", "gpus")
     page.go_back()
     expect(page.get_by_label("Team")).to_have_value("")
+
+
+def with_team(site: Site) -> list[dict[str, str]]:
+    return [one.asked for one in site.asked if one.parts == ("jobs",) and one.asked.get("team") == "team-feed"]
 
 
 def test_an_answer_that_arrives_takes_nothing_away_that_is_being_typed(site: Site, watched: Watched) -> None:
@@ -291,9 +296,11 @@ def test_a_broken_stream_is_opened_anew(site: Site, watched: Watched) -> None:
     page.goto(site.url + "/")
     watched.settled()
     expect(page.locator(".pulse")).to_have_text("Live")
-    site.first = live(9, jobs=[row("back-again", "training")])
+    site.first = None  # it may be back before this is looked at: then it hears nothing yet
     site.hang_up()
     expect(page.locator(".pulse")).to_contain_text("trying again")
+    soon(lambda: len(site.viewers) == 1, page)
+    site.tell(live(9, jobs=[row("back-again", "training")]))
     expect(page.locator("#live")).to_contain_text("back-again")
     expect(page.locator(".pulse")).to_have_text("Live")
 

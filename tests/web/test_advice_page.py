@@ -16,7 +16,7 @@ def test_a_remedy_says_what_comes_back_of_this_time_then_of_a_week(site: Site, w
     cache, publish = page.locator("article.advice").nth(0), page.locator("article.advice").nth(1)
     expect(cache.locator(".gain")).to_contain_text("17.2 GPU-hours")
     expect(cache.locator(".gain")).to_contain_text(", 3.0 % of the loss")
-    expect(cache).to_contain_text("(#compilers) · 12 jobs, 31 times · 121 a week at this pace")
+    expect(cache).to_contain_text("(#compilers) · 12 jobs, 31 times · 121 GPU-hours a week at this pace")
     expect(cache).to_contain_text("Contains: keep it.")
     expect(cache).to_contain_text("The others waited for east-h7 in 5 attempts of job-1, job-2 and 1 more.")
     # One remedy for several teams is told once, with the teams inside.
@@ -50,7 +50,7 @@ def test_advice_of_a_job_and_of_a_stage_is_asked_for_as_such(site: Site, watched
     asked = next(one.asked for one in reversed(site.asked) if one.parts == ("advice",))
     assert (asked["job"], asked["stage"]) == ("job-1", "pt2_compilation")
     expect(page.locator(".note").first).to_contain_text("Of 140 GPU-hours of Compilation, 120 would be left")
-    expect(page.locator("article.advice").first).to_contain_text("8.60 of Compilation")
+    expect(page.locator("article.advice").first).to_contain_text("8.60 GPU-hours of Compilation")
     expect(page.locator("article.advice").first).not_to_contain_text("a week")
     assert accessible(page) == []
     page.get_by_role("link", name="Show all jobs").click()

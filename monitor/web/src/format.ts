@@ -15,6 +15,25 @@ export function amount(value: number | null | undefined): string {
   return grouped(value, size >= 100 ? 0 : size >= 10 ? 1 : 2);
 }
 
+/** A unit of GPU time, and how amounts of GPU-hours read in it. */
+export interface GpuUnit {
+  name: string;
+  of: (hours: number) => string;
+}
+
+/** The unit for amounts of which `most` GPU-hours is the largest: hours, and where these say nothing, minutes or seconds. */
+export function gpuUnit(most: number): GpuUnit {
+  const size = Math.abs(most);
+  const [name, each] = size === 0 || size >= 1 ? ["GPU-hours", 1] as const : size * 60 >= 1 ? ["GPU-minutes", 60] as const : ["GPU-seconds", 3_600] as const;
+  return { name, of: (hours) => amount(hours * each) };
+}
+
+/** GPU-hours with their unit: "1,234 GPU-hours", "12.5 GPU-minutes". */
+export function gpuTime(hours: number): string {
+  const unit = gpuUnit(hours);
+  return `${unit.of(hours)} ${unit.name}`;
+}
+
 export function count(value: number | null | undefined): string {
   return value === null || value === undefined ? DASH : grouped(value, 0);
 }

@@ -39,6 +39,9 @@ function Sort(props: { term?: string; act: () => void; children: ComponentChildr
 /** What stands for nothing: left out of cards. */
 const NONE = "–";
 
+/** With more columns than this a table is set tighter, so that it fits a window of 1280 px. */
+const MANY = 10;
+
 /** What a head says, as text: in cards it stands beside each value. */
 function textOf(head: ComponentChildren): string {
   if (head === null || head === undefined || typeof head === "boolean") return "";
@@ -70,7 +73,7 @@ export function Table<Row>(props: Props<Row>) {
   return (
     <div class="scroll" role="region" aria-label={`Table: ${props.label}`} tabIndex={0}>
       {props.onSort ? <SortPick columns={props.columns} sorted={props.sorted} onSort={props.onSort} /> : null}
-      <table class={props.plain || props.columns.length <= 4 ? undefined : "cards"}>
+      <table class={[props.plain || props.columns.length <= 4 ? "" : "cards", props.columns.length > MANY ? "many" : ""].filter(Boolean).join(" ") || undefined}>
         <thead>
           <tr>
             {props.columns.map((column) => {
@@ -80,7 +83,7 @@ export function Table<Row>(props: Props<Row>) {
                 <th key={column.name} scope="col" class={kindOf(column)}
                   aria-sort={on ? (down ? "descending" : "ascending") : undefined}>
                   {column.sort && props.onSort
-                    ? <Sort term={column.term} act={() => props.onSort?.(on && down ? column.sort! : `-${column.sort}`)}>{column.head} <span aria-hidden="true">{on ? (down ? "▾" : "▴") : "↕"}</span></Sort>
+                    ? <Sort term={column.term} act={() => props.onSort?.(on && down ? column.sort! : `-${column.sort}`)}>{column.head}&nbsp;<span aria-hidden="true">{on ? (down ? "▾" : "▴") : "↕"}</span></Sort>
                     : column.term ? <Term of={column.term}>{column.head}</Term>
                     : column.head}
                 </th>

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import type { AdviceAnswer } from "../advice";
 import { address, useAnswer } from "../api";
 import { useScene } from "../context";
-import { amount, count, percent } from "../format";
+import { count, gpuTime, gpuUnit, percent } from "../format";
 import { Empty, Failed, Shown } from "../parts/answer";
 import { Section } from "../parts/figure";
 import { Filters } from "../parts/filters";
@@ -49,7 +49,7 @@ export function AdviceView() {
             <>
               <p class="note">
                 {data.sample && !job ? <>From {count(data.sample.jobs)} of {count(data.sample.of_jobs)} jobs{data.sample.share_pct !== null ? ` (${percent(data.sample.share_pct, 0)} of their GPU time)` : ""}. </> : null}
-                {of && of.lost_gpu_h > 0 ? <>Of {amount(of.lost_gpu_h)} GPU-hours of {named(of.stage)}, {amount(of.after_gpu_h)} would be left with all of this. </> : null}
+                {of && of.lost_gpu_h > 0 ? <>Of {gpuTime(of.lost_gpu_h)} of {named(of.stage)}, {gpuUnit(of.lost_gpu_h).of(of.after_gpu_h)} would be left with all of this. </> : null}
                 {data.base && data.all && data.groups.length ? <>With {stage || owner ? "what is shown" : "all of it"} in place, ETT % would go from {percent(data.base.ett_pct)} to <strong>{percent(data.all.ett_pct)}</strong>; gains do not add up. </> : null}
                 {data.replay_error_pct !== null ? <>Without changes the replay is off by {percent(data.replay_error_pct)}.</> : null}
               </p>

@@ -1,5 +1,5 @@
 // Why a job took so long to start: the first attempt before its first batch, stage by stage, with what mostly helps.
-import { amount, capital, count, largest, percent, signed, span } from "../format";
+import { capital, count, gpuUnit, largest, percent, signed, span } from "../format";
 import { Bar } from "../charts/stack";
 import { Section } from "../parts/figure";
 import { Stage } from "../parts/stage";
@@ -118,6 +118,7 @@ export function Start(props: { job: JobDetail; told: Timeline; usual: UsualStart
   const worst = parts[0];
   const rows = beside(parts, usual);
   const shown = rows.slice(0, 12);
+  const unit = gpuUnit(Math.max(...shown.map((row) => row.gpuHours), 0));
   const known = usual !== null && usual.starts > 0;
   const late = lateIn(told, first.attempt, until, all);
   return (
@@ -137,7 +138,7 @@ export function Start(props: { job: JobDetail; told: Timeline; usual: UsualStart
           { name: "excess", head: "above it", number: true, cell: (row: Row) => signed(row.seconds - row.usual!, span) },
         ] : []),
         { name: "bar", wide: true, head: <span class="sr">as a bar</span>, cell: (row) => <Bar value={row.seconds} of={worst?.seconds ?? 0} stage={componentOf(row.stage)} /> },
-        { name: "cost", head: <Term of="GPU-hours" />, number: true, cell: (row) => amount(row.gpuHours) },
+        { name: "cost", head: <Term of="GPU-hours">{unit.name}</Term>, number: true, cell: (row) => unit.of(row.gpuHours) },
         ...(shown.some((row) => first.hidden_s[row.stage]) ? [
           { name: "hidden", head: <Term of="hidden work" />, number: true, cell: (row: Row) => (first.hidden_s[row.stage] ? span(first.hidden_s[row.stage]) : "–") },
         ] : []),

@@ -5,7 +5,7 @@ import { address, useAnswer } from "../api";
 import { Stack } from "../charts/stack";
 import { Timeline as Drawn } from "../charts/timeline";
 import { useScene } from "../context";
-import { amount, count, moment, percent, span } from "../format";
+import { count, gpuUnit, moment, percent, span } from "../format";
 import { Empty, Failed, Loading, Shown } from "../parts/answer";
 import { Fitting } from "../parts/alert-lines";
 import { Facts, Figure, Section } from "../parts/figure";
@@ -87,6 +87,10 @@ function Attempts(props: { rows: AttemptRow[]; told: Timeline | null }) {
 function Numbers(props: { job: JobDetail }) {
   const { job } = props;
   const rows = [EFFECTIVE, ...COMPONENTS].map((name) => ({ name, depth: 0, seconds: name === EFFECTIVE ? job.effective_s : (job.components[name] ?? 0) }));
+  const gpuHours = (row: { name: string; depth: number }) => (row.depth
+    ? (job.stages_gpu_h[row.name] ?? 0)
+    : Object.entries(job.stages_gpu_h).reduce((sum, [stage, value]) => sum + (componentOf(stage) === row.name ? value : 0), 0));
+  const unit = gpuUnit(Math.max(...rows.map(gpuHours)));
   const lines = rows.flatMap((row) => [
     row,
     ...Object.entries(job.stages).filter(([stage]) => stage !== row.name && componentOf(stage) === row.name && stage.includes("."))
@@ -97,7 +101,7 @@ function Numbers(props: { job: JobDetail }) {
       { name: "stage", head: "charged to", first: true, cell: (row) => <span class={row.depth ? "indent" : "whole"}><Stage of={row.name} short={row.depth > 0} /></span> },
       { name: "time", head: "time", number: true, cell: (row) => span(row.seconds) },
       { name: "share", lesser: true, head: <>of <Term of="wall time" /></>, number: true, cell: (row) => percent(job.row.e2e_s > 0 ? (row.seconds / job.row.e2e_s) * 100 : null) },
-      { name: "gpu", lesser: true, head: <Term of="GPU-hours" />, number: true, cell: (row) => amount(row.depth ? job.stages_gpu_h[row.name] : Object.entries(job.stages_gpu_h).reduce((sum, [stage, value]) => sum + (componentOf(stage) === row.name ? value : 0), 0)) },
+      { name: "gpu", lesser: true, head: <Term of="GPU-hours">{unit.name}</Term>, number: true, cell: (row) => unit.of(gpuHours(row)) },
       { name: "owner", head: <Term of="owner" />, cell: (row) => { const owner = job.owners[row.name]; return owner && row.seconds > 0 && row.name !== EFFECTIVE ? <a href={link(["owners", owner.team])}>{owner.team}</a> : ""; } },
     ]} />
   );
@@ -128,6 +132,7 @@ export function JobView(props: { job: string }) {
       <div class="head"><h1><span class="kind">Job</span> <span class="job">{job}</span></h1></div>
       <Shown answer={both} what={`job ${job}`}>{(data) => {
         const { row } = data;
+        const lost = gpuUnit(row.lost_gpu_h);
         const from = told ? Math.max(zoomed ? zf! : told.t0_us, told.t0_us) : 0;
         const to = told ? Math.min(zoomed ? zt! : told.t1_us, told.t1_us) : 0;
         return (
@@ -146,7 +151,7 @@ export function JobView(props: { job: string }) {
             <Fitting whose={whoseOf(data)} of="jobs like this one" />
             <Facts>
               <Figure name={<Term of="ETT %" />} value={percent(row.ett_pct)} sub={`${span(data.effective_s)} of ${span(row.e2e_s)}`} href="#numbers" explains="Where the rest went" />
-              <Figure name={<Term of="lost GPU-hours" />} value={amount(row.lost_gpu_h)} sub={row.worst_stage ? <>the largest part to <Stage of={row.worst_stage} /></> : null} href="#numbers" explains="By stage" />
+              <Figure name={<Term of="lost GPU-hours">lost {lost.name}</Term>} value={lost.of(row.lost_gpu_h)} sub={row.worst_stage ? <>the largest part to <Stage of={row.worst_stage} /></> : null} href="#numbers" explains="By stage" />
               <Figure name={<Term of="time to start" />} value={span(row.tts_s)} sub={row.tts_s === null ? "no first batch in attempt 0" : null} href={told && data.attempts.length ? "#start" : undefined} explains={row.tts_s === null ? "What took its time" : "Why it took that long"} />
               <Figure name={<Term of="time to recover">recovering</Term>} value={span(row.recovery_s)} sub={data.ttr_s.length ? `times to recover: ${data.ttr_s.slice(0, 4).map(span).join(", ")}${data.ttr_s.length > 4 ? " …" : ""}` : "nothing to recover from"} href="#attempts" explains="Attempt by attempt" />
               <Figure name={<Term of="failures" />} value={count(row.nof)} sub={`${count(data.nof_preempted)} preempted, ${count(data.nof_infra)} not by user code or configuration`} href="#attempts" explains="How they ended" />

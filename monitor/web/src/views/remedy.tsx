@@ -1,7 +1,7 @@
 // One remedy: what it gives back, to whom, who can do it, on which jobs and hosts, and the arithmetic.
 import type { Entry, Gain, Group } from "../advice";
 import { Bar } from "../charts/stack";
-import { amount, capital, counted, percent, span } from "../format";
+import { capital, counted, gpuTime, gpuUnit, percent, span } from "../format";
 import { JobLink } from "../parts/jobs";
 import { Stage } from "../parts/stage";
 import { Table } from "../parts/table";
@@ -42,6 +42,8 @@ function Hosts(props: { of: Entry }) {
 function Details(props: { entry: Entry; job: boolean }) {
   const { entry, job } = props;
   const { sum } = entry;
+  const lost = gpuUnit(Math.max(sum.lost_before_gpu_h, sum.lost_after_gpu_h));
+  const back = gpuUnit(Math.max(...entry.jobs_named.map((one) => one.gpu_h), 0));
   return (
     <>
       <Hosts of={entry} />
@@ -51,8 +53,8 @@ function Details(props: { entry: Entry; job: boolean }) {
         <p>{entry.why_confidence}</p>
         {entry.assumptions.length ? <><h4>What was assumed</h4><ul>{entry.assumptions.map((line, at) => <li key={at}>{line}</li>)}</ul></> : null}
         <dl class="pairs">
-          <div><dt>lost GPU-hours</dt><dd>{amount(sum.lost_before_gpu_h)} → {amount(sum.lost_after_gpu_h)}</dd></div>
-          {sum.faster_gpu_h ? <div><dt>and the same training takes less</dt><dd>{amount(sum.faster_gpu_h)}</dd></div> : null}
+          <div><dt>lost {lost.name}</dt><dd>{lost.of(sum.lost_before_gpu_h)} → {lost.of(sum.lost_after_gpu_h)}</dd></div>
+          {sum.faster_gpu_h ? <div><dt>and the same training takes less</dt><dd>{gpuTime(sum.faster_gpu_h)}</dd></div> : null}
           <div><dt>ETT %</dt><dd>{percent(entry.before.ett_pct)} → {percent(entry.after.ett_pct)}</dd></div>
           <div><dt>time to start, median</dt><dd>{span(entry.before.tts_p50_s)} → {span(entry.after.tts_p50_s)}</dd></div>
           <div><dt>time to recover, mean</dt><dd>{span(entry.before.ttr_mean_s)} → {span(entry.after.ttr_mean_s)}</dd></div>
@@ -64,7 +66,7 @@ function Details(props: { entry: Entry; job: boolean }) {
           <summary>The jobs behind it ({entry.jobs_named.length < entry.jobs ? `the ${entry.jobs_named.length} that gain most, of ${entry.jobs}` : entry.jobs})</summary>
           <Table label={`Jobs that gain: ${entry.title}`} rows={entry.jobs_named} keyOf={(row) => row.job} columns={[
             { name: "job", head: "job", first: true, cell: (row) => <JobLink job={row.job} /> },
-            { name: "gain", head: <Term of="GPU-hours">GPU-hours back</Term>, number: true, cell: (row) => amount(row.gpu_h) },
+            { name: "gain", head: <Term of="GPU-hours">{back.name} back</Term>, number: true, cell: (row) => back.of(row.gpu_h) },
             { name: "times", head: "times", number: true, cell: (row) => row.times },
           ]} />
         </details>
@@ -79,7 +81,7 @@ function OfTeam(props: { entry: Entry; job: boolean }) {
   return (
     <li>
       <details>
-        <summary>team {entry.team || "none named"}: {amount(entry.gpu_h)} GPU-hours{share(entry)}</summary>
+        <summary>team {entry.team || "none named"}: {gpuTime(entry.gpu_h)}{share(entry)}</summary>
         <p class="hint"><Team of={entry.team} /> · {counted(entry.jobs, "job")}, {counted(entry.times, "time")}{entry.owner ? <> · <Term of="owner" /> <a href={link(["owners", entry.owner])}>{entry.owner}</a>{entry.contact ? ` (${entry.contact})` : ""}</> : null}</p>
         <Details entry={entry} job={props.job} />
       </details>
@@ -91,21 +93,22 @@ function OfTeam(props: { entry: Entry; job: boolean }) {
 export function Remedy(props: { group: Group; entries: Entry[]; most: number; stage: string | null; job: boolean }) {
   const { group, entries, stage, job } = props;
   const only = entries.length === 1 ? entries[0]! : null;
+  const back = gpuUnit(group.gpu_h);
   const value = stage ? (group.stage_gpu_h ?? 0) : group.gpu_h;
   return (
     <article class="advice">
       <div class="advice-head">
         <h3>{capital(group.title)}</h3>
-        <span class="gain"><strong>{amount(group.gpu_h)}</strong> <Term of="GPU-hours" />{share(group)}</span>
+        <span class="gain"><strong>{back.of(group.gpu_h)}</strong> <Term of="GPU-hours">{back.name}</Term>{share(group)}</span>
       </div>
       <Bar value={value} of={props.most} stage={componentOf(group.stage)} />
       <p class="hint">
-        {stage && group.stage_gpu_h !== null ? <>{amount(group.stage_gpu_h)} of {named(stage)} · </> : null}
+        {stage && group.stage_gpu_h !== null ? <>{gpuTime(group.stage_gpu_h)} of {named(stage)} · </> : null}
         {stage === group.stage ? null : <><Stage of={group.stage} /> · </>}
         {only && !job ? <>team <Team of={only.team} /> · </> : null}
         {group.owners.length ? <><Term of="owner" /> {group.owners.map((one, at) => <span key={one}>{at ? ", " : ""}<a href={link(["owners", one])}>{one}</a></span>)}{only?.contact ? ` (${only.contact})` : ""} · </> : null}
         {job ? null : <>{counted(group.jobs, "job")}, </>}{counted(group.times, "time")}
-        {job ? null : <> · {amount(group.gpu_h_week)} a week at this pace</>}
+        {job ? null : <> · {gpuTime(group.gpu_h_week)} a week at this pace</>}
         {" "}· <Term of="confidence" means={CONFIDENT[group.confidence]}>{group.confidence} confidence</Term>
       </p>
       {group.overlaps.length ? <p class="hint">{group.overlaps.slice(0, 3).map((one) => capital(one.text)).join("; ")}.{group.together ? "" : " Not counted in all of it."}</p> : null}

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { AdviceFigures, Change as Told, WhatIf, WhatIfAnswer } from "../advice";
 import { Refused, address, send } from "../api";
 import { useScene } from "../context";
-import { amount, capital, count, percent, signed, span } from "../format";
+import { amount, capital, count, gpuUnit, percent, signed, span } from "../format";
 import { Failed, Loading } from "../parts/answer";
 import { Section } from "../parts/figure";
 import { Table } from "../parts/table";
@@ -140,6 +140,7 @@ export function Change(props: { titles: Record<string, string> }) {
   };
   const { answer } = state;
   const remedies = [...new Set([...Object.keys(props.titles), ...(form.remedy ? [form.remedy] : [])])];
+  const back = gpuUnit(answer?.saved_gpu_h_week ?? 0);
   return (
     <Section id="what-if" title="What if …" note="Change a number: the fleet's jobs are replayed with it, and all figures follow. The address can be shared.">
       <form class="filters" onSubmit={enter}>
@@ -175,7 +176,7 @@ export function Change(props: { titles: Record<string, string> }) {
           <p>Asked: {body.changes.map((one) => said(one, props.titles)).join("; ")}{body.team ? `, for team ${body.team}` : ""}.</p>
           {state.running ? <Loading what="the answer: jobs are being replayed, which takes some seconds, with thousands of jobs a minute" /> : state.problem ? <Failed text={state.problem} /> : answer ? (
             <>
-              <p class="lead small"><strong>{signed(answer.saved_gpu_h_week, amount)}</strong> GPU-hours a week would come back, {amount(answer.saved_held_gpu_h_week)} of them <Term of="held" />.</p>
+              <p class="lead small"><strong>{signed(answer.saved_gpu_h_week, back.of)}</strong> {back.name} a week would come back, {back.of(answer.saved_held_gpu_h_week)} of them <Term of="held" />.</p>
               <Table label="Before and after" rows={ROWS} keyOf={(row) => row[0]} columns={[
                 { name: "what", head: "figure", first: true, cell: ([name, term]) => <Term of={term}>{name}</Term> },
                 { name: "now", head: "as it was", number: true, cell: ([, , of, text]) => text(of(answer.before)) },
