@@ -146,7 +146,8 @@ def empty(question: Question) -> Answer:
 def tiny(question: Question) -> Answer:
     """Return what is answered for a fleet of one small job: every amount of GPU time is an hour's ten-thousandth."""
     told = usual(question)
-    return _tiny(told if isinstance(told, dict) else told.model_dump(mode="json"))
+    answer: Answer = _tiny(told if isinstance(told, dict) else told.model_dump(mode="json"))
+    return answer
 
 
 AMOUNTS: Final = ("components", "stages_gpu_h")
