@@ -23,6 +23,7 @@ from ettwatch_monitor.advice.advise import NOT_TOGETHER
 from ettwatch_monitor.advice.amounts import amount
 from ettwatch_monitor.advice.arithmetic import arithmetic
 from ettwatch_monitor.advice.entry import Sum
+from ettwatch_monitor.advice.life import Piece
 from ettwatch_monitor.advice.overlap import cuts, overlaps
 from ettwatch_sim.life import Cluster, Team, preset
 from support.advice import jobs_of
@@ -235,3 +236,15 @@ def test_an_entry_needs_no_team(fleet: Fleet) -> None:
     entries: tuple[Entry, ...] = advise(found, NONE, WEEKS).entries
     assert entries
     assert {entry.team for entry in entries} == {None}
+
+
+def test_saves_are_counted_where_they_can_be_put_into_the_background(fleet: Fleet) -> None:
+    """One at the end of an attempt holds its GPUs whether or not it blocks: no gain, and no case of the remedy."""
+    remedy = BY_NAME["async_saves"]
+    lives = [case.life for case in fleet.cases]
+    number, attempt = next((i, one) for i, one in enumerate(lives[0].attempts) if one.loop and one.loop.pauses)
+    tail = (*attempt.tail, Piece(remedy.stage, 30_000_000, True))
+    attempts = [replace(attempt, tail=tail) if i == number else one for i, one in enumerate(lives[0].attempts)]
+    more = [replace(lives[0], attempts=type(lives[0].attempts)(attempts)), *lives[1:]]
+    shown = figure(r"([\d,]+) saves? blocked", tuple(remedy.shows(fleet, more)))
+    assert shown == [remedy.counts(fleet, more)] == [remedy.counts(fleet, lives)]

@@ -91,10 +91,19 @@ def compiled_again(fleet: Fleet, lives: Sequence[Life]) -> list[str]:
     ]
 
 
+def _saves(lives: Iterable[Life]) -> list[tuple[int, int]]:
+    """How long (µs) each save of the loop blocked, on how many GPUs. Those before and after it gain nothing."""
+    return [(p.length, a.gpus) for _, _, a in _attempts(lives) if a.loop for p in a.loop.pauses if p.stage == SAVE]
+
+
+def blocking_saves(_: Fleet, lives: Iterable[Life]) -> int:
+    """How many saves blocked the loop."""
+    return len(_saves(lives))
+
+
 def saves(_: Fleet, lives: Sequence[Life]) -> list[str]:
     """How often and how long saves blocked."""
-    lengths = [(p.length, a.gpus) for _, _, a in _attempts(lives) if a.loop for p in a.loop.pauses if p.stage == SAVE]
-    if not lengths:
+    if not (lengths := _saves(lives)):
         return ["no blocking save"]
     mean, whole = sum(us for us, _ in lengths) / len(lengths) / _S, sum(us * gpus for us, gpus in lengths) / _GPU_H
     return [

@@ -141,7 +141,7 @@ REMEDIES: Final[tuple[Remedy, ...]] = (
         10,
         "nobody tells how much of a save is the copy; and it weighs much whether a failure came before or after a save",
         evidence.saves,
-        evidence.segments("wasted_training.checkpoint_save"),
+        evidence.blocking_saves,
     ),
     Remedy(
         "save_interval",
