@@ -89,7 +89,7 @@ def store_error(what: str, where: str, message: str, *, code: int | None = None,
     code = code if code is not None else code_of(message)
     line = f"cannot {what} at {where}: {reason(message)}"
     if code in _NO_SPACE or _NO_SPACE_WORDS.search(message):
-        return StoreError(f"{line}; the disk is full: free some space there, nothing is lost meanwhile", code)
+        return StoreError(f"{line}; the disk is full: free some space there", code)
     if code in _AWAY or away:
         return StoreUnavailable(f"{line}; is ClickHouse running and reachable there?" if away else line, code)
     if code in _DENIED:
