@@ -19,9 +19,15 @@ class Child:
     ) -> None:
         # Not preexec_fn: the kernel's notice is asked for by a script of its own, after the fork and the exec.
         shim = [sys.executable, "-I", "-S", exec_shim.__file__, str(os.getpid())] if sys.executable else []
-        self._process = subprocess.Popen(
-            [*shim, *command], env=dict(env), stdout=stdout, stderr=stderr, process_group=0
-        )
+        # That one is a Python, which is not to meet an interrupt while it starts: it might print, or swallow it.
+        held = {signal.SIGINT} if shim and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN else set()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, held)
+        try:
+            self._process = subprocess.Popen(
+                [*shim, *command], env=dict(env), stdout=stdout, stderr=stderr, process_group=0
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self.pid = self._process.pid
 
     def send(self, number: int) -> None:

@@ -14,6 +14,7 @@ def main() -> int:
     """Become the command; return 126 or 127, as a shell would, if that cannot be."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked for as long as this has taken
     launcher, command = int(sys.argv[1]), sys.argv[2:]
     if sys.platform == "linux":
         try:

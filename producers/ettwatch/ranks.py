@@ -8,9 +8,12 @@ import signal
 from collections.abc import Iterator
 from contextlib import suppress
 from time import monotonic, sleep
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ettwatch.names import MAX_COUNT
+
+_KERNEL_THREAD: Final = 0x00200000
+"""In the flags of a process (PF_KTHREAD)."""
 
 
 class Rank(NamedTuple):
@@ -48,7 +51,10 @@ class Ranks:
     def _rank(self, pid: int) -> Rank | None:
         try:
             with open(f"{self._proc}/{pid}/environ", "rb") as file:
-                told = file.read().split(b"\0")
+                text = file.read()
+            if not text and not self._is_of_kernel(pid):
+                return None  # in the middle of becoming another program: there is none for a moment
+            told = text.split(b"\0")
             if self._mark not in told:
                 # For good: whatever the command starts has the mark from its first moment on.
                 self._strangers.add(pid)
@@ -63,8 +69,15 @@ class Ranks:
             return None
 
     def _ticks(self, pid: int) -> int:
+        return int(self._stat(pid)[19])
+
+    def _is_of_kernel(self, pid: int) -> bool:
+        return bool(int(self._stat(pid)[6]) & _KERNEL_THREAD)
+
+    def _stat(self, pid: int) -> list[str]:
+        """Return what follows the name of the program: the state comes first."""
         with open(f"{self._proc}/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return int(file.read().rpartition(")")[2].split()[19])
+            return file.read().rpartition(")")[2].split()
 
     def end(self, grace_s: float) -> int:
         """End the ranks that live: SIGTERM, after `grace_s` seconds SIGKILL; return how many there were.
@@ -90,8 +103,7 @@ class Ranks:
         return False
 
     def _is_zombie(self, pid: int) -> bool:
-        with open(f"{self._proc}/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[0] in "ZX"
+        return self._stat(pid)[0] in "ZX"
 
 
 def age_us(ticks: int) -> int:

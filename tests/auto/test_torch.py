@@ -135,8 +135,8 @@ def test_compilations_recompilations_and_a_reset(auto: Run, spool: Path, tmp_pat
 GROUP = """
     import torch, torch.distributed as dist, torch.multiprocessing as mp
     from torch.distributed.checkpoint import async_save, load, save
-    def work(rank, folder, port):
-        dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
+    def work(rank, folder):
+        dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=2)
         model = torch.nn.Linear(4, 4)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         other = dist.new_group(backend="gloo")
@@ -147,9 +147,7 @@ GROUP = """
         save({"m": model.state_dict()}, checkpoint_id=folder + "/b")
         dist.destroy_process_group()
     if __name__ == "__main__":
-        import random
-        port = random.SystemRandom().randrange(20_000, 32_000)  # none that is given to whoever asks for any
-        mp.start_processes(work, args=(FOLDER, port), nprocs=2, start_method=METHOD)
+        mp.start_processes(work, args=(FOLDER,), nprocs=2, start_method=METHOD)
 """
 
 

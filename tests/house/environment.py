@@ -41,7 +41,7 @@ class Environment:
         """Runs a program of the environment, in its folder."""
         program = str(self.folder / "bin" / command[0])
         return subprocess.run(
-            [program, *command[1:]], cwd=self.folder, capture_output=True, text=True, check=False, timeout=120
+            [program, *command[1:]], cwd=self.folder, capture_output=True, text=True, check=False, timeout=300
         )
 
     def python(self, code: str) -> str:

@@ -23,7 +23,7 @@ from ettwatch.delivery.load import load
 from ettwatch.delivery.record import Record, Undelivered
 from ettwatch.delivery.room import Room, shed
 from ettwatch.delivery.round import Round
-from ettwatch.delivery.waiting import WaitingFolder
+from ettwatch.delivery.waiting import WaitingFile, WaitingFolder
 from ettwatch.settings import Brokers, read
 from ettwatch.transport import FileTransport
 from support.spooled import python, until
@@ -549,6 +549,39 @@ def test_flush_waits_no_longer_than_told_and_never_twice(
     go_on.set()
     until(lambda: post._thread is None)
     assert stub.numbers == [1]
+
+
+def test_a_flush_in_the_middle_of_a_look_has_a_try_of_its_own(
+    spool: Path, make: Make, stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[Exception | None] = []
+    looks, go_on = threading.Event(), threading.Event()
+    look = Round.watch
+
+    def fails() -> Exception | None:
+        tried.append(None if tried else Undelivered("down"))
+        return tried[-1]
+
+    def watch(work: Round) -> list[WaitingFile]:
+        if tried and not looks.is_set():  # it only looks: it is too early for another try
+            looks.set()
+            assert go_on.wait(60)
+        return look(work)
+
+    stub.fails = fails
+    monkeypatch.setattr(Round, "watch", watch)
+    sent = make()
+    sent.put(line(1), True)
+    post = courier(spool, sent, monkeypatch, ETTWATCH_EXIT_S="60")
+    post.wake()
+    assert looks.wait(60)
+    flush = threading.Thread(target=post.flush, args=(60,))
+    flush.start()
+    until(lambda: post._flushing)
+    go_on.set()
+    flush.join()
+    assert stub.numbers == [1]
+    until(lambda: post._thread is None)
 
 
 def test_a_courier_that_has_ended_begins_again_with_the_next_event(

@@ -68,12 +68,16 @@ def env(road: Road, prefix: str) -> dict[str, str]:
 TRAIN = """
     import sys, time, ettwatch
     steps, pause = int(sys.argv[1]) if len(sys.argv) > 1 else 20, 0.02
+    halts = set(map(int, sys.argv[2:]))
     weight = 0.0
     rec = ettwatch.init(job="a job 😀")
     with rec.phase("trainer_init.pre_train"):
         time.sleep(0.05)
     with rec.training(position=0, report_every_s=0.3):
         for n in range(steps):
+            if n in halts:  # until it is told to go on
+                print("at", n, flush=True)
+                sys.stdin.readline()
             weight += 0.5 ** n
             time.sleep(pause)
             rec.step(8)
@@ -95,10 +99,24 @@ def start(code: str, spool: Path, env: Mapping[str, str], *args: str) -> subproc
     return subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(code), *args],
         env=environment(spool, env),
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+def halted(process: subprocess.Popen[str], step: int) -> None:
+    """Wait until the training stands at a step where it is to."""
+    assert process.stdout is not None
+    assert process.stdout.readline() == f"at {step}\n"
+
+
+def go_on(process: subprocess.Popen[str]) -> None:
+    """Let the training go on from where it stands."""
+    assert process.stdin is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
 
 
 def waiting(spool: Path) -> list[Path]:
@@ -141,11 +159,13 @@ def test_broker_down_at_start_and_back_in_the_middle(
     spool: Path, env: dict[str, str], topic: Topic, road: Road
 ) -> None:
     road.close()
-    process = start(TRAIN, spool, env, "150")
+    process = start(TRAIN, spool, env, "150", "75")
     assert process.stderr is not None
     said = process.stderr.readline()
+    halted(process, 75)
     assert waiting(spool)
     road.open()
+    go_on(process)
     out, err = process.communicate(timeout=120)
     err = said + err
     assert (process.returncode, out.strip()) == (0, repr(sum(0.5**n for n in range(150))))
@@ -181,13 +201,16 @@ def test_broker_down_all_the_time_and_the_next_process_delivers(
 
 def test_broker_lost_in_the_middle_and_back_again(spool: Path, env: dict[str, str], topic: Topic, road: Road) -> None:
     topic.read()
-    process = start(TRAIN, spool, env, "250")
+    process = start(TRAIN, spool, env, "250", "75", "150")
     topic.until(lambda found: any(event["kind"] == "progress" for event in found))
     topic.close()
+    halted(process, 75)
     road.close()
-    time.sleep(1.5)
+    go_on(process)
+    halted(process, 150)  # 1.5 s without it
     assert waiting(spool)
     road.open()
+    go_on(process)
     out, _ = process.communicate(timeout=120)
     assert process.returncode == 0
     assert repr(sum(0.5**n for n in range(250))) == out.strip()
@@ -202,10 +225,12 @@ def test_broker_lost_in_the_middle_and_still_away_at_the_end(
     spool: Path, env: dict[str, str], topic: Topic, road: Road
 ) -> None:
     topic.read()
-    process = start(TRAIN, spool, {**env, "ETTWATCH_EXIT_S": "2"}, "200")
+    process = start(TRAIN, spool, {**env, "ETTWATCH_EXIT_S": "2"}, "200", "100")
     topic.until(lambda found: any(event["kind"] == "progress" for event in found))
     topic.close()
+    halted(process, 100)
     road.close()
+    go_on(process)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0
     assert out.strip() == repr(sum(0.5**n for n in range(200)))
@@ -226,11 +251,12 @@ def test_a_broker_that_is_killed_and_started_again(
 ) -> None:
     _, cluster = way
     topic.read()
-    process = start(TRAIN, spool, env, "400")
+    process = start(TRAIN, spool, env, "400", "200")
     topic.until(lambda found: any(event["kind"] == "progress" for event in found))
     topic.close()
+    halted(process, 200)
     cluster.kill(0)
-    time.sleep(0.5)
+    go_on(process)
     cluster.start(0)
     out, _ = process.communicate(timeout=120)
     assert (process.returncode, out.strip()) == (0, repr(sum(0.5**n for n in range(400))))
@@ -303,6 +329,8 @@ def test_what_a_killed_process_told_is_delivered_by_the_next(
 ) -> None:
     code = """
         import os, signal, sys, ettwatch
+        from ettwatch.delivery import courier
+        courier.FIRST_S = 3600  # it is killed before anything is sent, on however slow a machine
         rec = ettwatch.init(job="killed")
         rec.training_started(position=0)
         rec.step(8)
@@ -311,7 +339,7 @@ def test_what_a_killed_process_told_is_delivered_by_the_next(
             signal.pause()
     """
     process = start(code, spool, env, str(int(number)))
-    process.communicate(timeout=60)
+    process.communicate(timeout=120)
     assert process.returncode == -number
     python('import ettwatch\nettwatch.init(job="the next").end()', spool, env)
     found = topic.until(lambda found: {event["job"] for event in found} == {"killed", "the next"})
@@ -329,11 +357,13 @@ def test_what_a_killed_process_told_is_delivered_by_the_next(
 
 def test_a_stopped_process_goes_on(spool: Path, env: dict[str, str], topic: Topic) -> None:
     topic.read()
-    process = start(TRAIN, spool, env, "150")
+    process = start(TRAIN, spool, env, "150", "75")
     topic.until(lambda found: any(event["kind"] == "progress" for event in found))
+    halted(process, 75)
     process.send_signal(signal.SIGSTOP)
     time.sleep(1.5)
     process.send_signal(signal.SIGCONT)
+    go_on(process)
     out, _ = process.communicate(timeout=120)
     assert (process.returncode, out.strip()) == (0, repr(sum(0.5**n for n in range(150))))
     found = topic.until_ended("a job 😀")
@@ -380,8 +410,13 @@ def test_a_forked_child_is_heard_and_its_parent_too(spool: Path, env: dict[str, 
 
 def test_under_a_launcher_it_is_the_launcher_that_delivers(spool: Path, env: dict[str, str], topic: Topic) -> None:
     code = """
-        import glob, os, sys, time, ettwatch
-        while not glob.glob(os.environ["ETTWATCH_SPOOL"] + "/.kafka.*.lock"): time.sleep(0.01)  # the launcher leads
+        import fcntl, glob, os, sys, time, ettwatch
+        def led():
+            for path in glob.glob(os.environ["ETTWATCH_SPOOL"] + "/.kafka.*.lock"):
+                with open(path, "r+") as file:
+                    try: fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    except BlockingIOError: return True
+        while not led(): time.sleep(0.01)  # the launcher leads
         rec = ettwatch.init()
         with rec.phase("trainer_init.pre_train"): time.sleep(1.5)
         print("kafka" in sys.modules)

@@ -34,10 +34,23 @@ FULL_AT_WILL = """
             os.write = write
         """
 
+# Whether the thread that sends is in the middle of a look at the spool folder; `looks` tells of those that ended.
+LOOKS = """
+            from ettwatch.delivery.round import Round
+            looks, looking = [], threading.RLock()
+            def counted(name, real):
+                def look(*args, **more):
+                    with looking:
+                        try: return real(*args, **more)
+                        finally: looks.append(name)
+                setattr(Round, name, look)
+            counted("send", Round.send), counted("watch", Round.watch)
+        """
+
 FAULTS: dict[str, dict[str, Any]] = {
     "nothing": {},
     "broker down": {"env": DOWN},
-    "bad address": {"env": {"ETTWATCH_KAFKA": "kafka://nonsense:x"}, "says": "is no address of a Kafka broker"},
+    "bad address": {"env": {**DOWN, "ETTWATCH_KAFKA": "kafka://nonsense:x"}, "says": "is no address of a Kafka broker"},
     "bad security": {"env": {**DOWN, "ETTWATCH_KAFKA_SECURITY": "TLS"}, "says": "is none of PLAINTEXT"},
     "no certificates": {
         "env": {**DOWN, "ETTWATCH_KAFKA_SECURITY": "SSL", "ETTWATCH_KAFKA_CA": "/not/there"},
@@ -89,6 +102,8 @@ FAULTS: dict[str, dict[str, Any]] = {
     "fork": {
         "env": DOWN,
         "middle": """
+            from ettwatch import log
+            while "kafka" not in log._said: time.sleep(0.01)    # else the child may say it once more
             pid = os.fork()
             if pid == 0:
                 with rec.phase("wasted_training.evaluation"): pass
@@ -159,7 +174,7 @@ FAULTS: dict[str, dict[str, Any]] = {
             def write(fd, data):
                 if threading.current_thread().name == "stuck" and not hangs.is_set():
                     hangs.set()
-                    assert goes_on.wait(20)
+                    assert goes_on.wait(60)
                 return real(fd, data)
             os.write = write
         """,
@@ -170,7 +185,7 @@ FAULTS: dict[str, dict[str, Any]] = {
                 with ettwatch.get().phase("wasted_training.evaluation"): pass
             stuck = threading.Thread(target=speak, name="stuck")
             stuck.start()
-            assert hangs.wait(20)
+            assert hangs.wait(60)
             for _ in range(5):
                 with rec.phase("wasted_training.evaluation"): pass
             for _ in range(50): rec._outbox.send("heartbeat")
@@ -217,40 +232,42 @@ FAULTS: dict[str, dict[str, Any]] = {
     },
     "standard input, output and error are closed": {
         "env": DOWN,
-        "before": """
+        "before": LOOKS
+        + """
             kept = os.dup(1)
             os.close(0), os.close(1), os.close(2)
             sys.stderr = None
         """,
         "middle": """
-            from ettwatch import log
-            while "kafka" not in log._said: time.sleep(0.01)    # the thread has looked, and has its lock
-            time.sleep(1)
-            for fd in (0, 1, 2):
-                try:
-                    taken = os.readlink(f"/proc/self/fd/{fd}")
-                    os.write(fd, b"the trainer's own")
-                except OSError: continue
-                assert "spool" not in taken, taken
+            while len(looks) < 3: time.sleep(0.01)      # the thread has its lock, and has looked again
+            with looking:   # and keeps what it keeps: in a look it has other files open for a moment
+                for fd in (0, 1, 2):
+                    try:
+                        taken = os.readlink(f"/proc/self/fd/{fd}")
+                        os.write(fd, b"the trainer's own")
+                    except OSError: continue
+                    assert "spool" not in taken, taken
             sys.stdout = os.fdopen(kept, "w")
         """,
         "says": "",
     },
     "every descriptor is closed": {
         "env": DOWN,
+        "before": LOOKS,
         "middle": """
-            from ettwatch import log
-            while "kafka" not in log._said: time.sleep(0.01)    # the thread has its lock
-            time.sleep(0.3)     # and is not in the middle of saying so
-            os.closerange(3, 256)
-            mine = [open(f"{__file__}.{n}", "w") for n in range(20)]
-            time.sleep(1.5)     # and has looked again
             import fcntl
-            for file in mine:
-                file.write("mine"); file.flush()
-                with open(file.name) as again:
-                    fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)   # nobody else has locked it
-                    assert again.read() == "mine"
+            while len(looks) < 3: time.sleep(0.01)      # the thread has its lock, and has said what is wrong
+            with looking, rec._outbox._transport._lock:     # and is not in the middle of a look or of a write
+                os.closerange(3, 256)
+                mine = [open(f"{__file__}.{n}", "w") for n in range(20)]
+                before = len(looks)
+            while len(looks) == before: time.sleep(0.01)    # and has looked again
+            with looking:
+                for file in mine:
+                    file.write("mine"); file.flush()
+                    with open(file.name) as again:
+                        fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)   # nobody else has locked it
+                        assert again.read() == "mine"
         """,
     },
     "what is given cannot be printed": {
@@ -275,12 +292,15 @@ FAULTS: dict[str, dict[str, Any]] = {
     "signals while it writes": {
         "middle": """
             import signal
+            more = [True]
             def handler(*_):
                 with ettwatch.get().phase("wasted_training.signal"): pass
+                if more[0]: signal.setitimer(signal.ITIMER_REAL, 0.0005)    # a slow machine has no time for more
             signal.signal(signal.SIGALRM, handler)
-            signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+            signal.setitimer(signal.ITIMER_REAL, 0.0005)
             for _ in range(400):
                 with rec.phase("wasted_training.evaluation"): pass
+            more[0] = False
             signal.setitimer(signal.ITIMER_REAL, 0)
         """,
         "extra": None,
@@ -349,8 +369,9 @@ def test_what_was_told_before_a_sudden_end_is_there(tmp_path: Path, spool: Path,
 
 def test_a_stopped_trainer_that_goes_on(tmp_path: Path, spool: Path, expected: str) -> None:
     process = subprocess.Popen(
-        [sys.executable, str(script(tmp_path, middle="print('here', flush=True); time.sleep(0.3)"))],
+        [sys.executable, str(script(tmp_path, middle="print('here', flush=True); sys.stdin.readline()"))],
         env=environment(spool, DOWN),
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -361,7 +382,7 @@ def test_a_stopped_trainer_that_goes_on(tmp_path: Path, spool: Path, expected: s
     until(lambda: Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
     time.sleep(1)
     process.send_signal(signal.SIGCONT)
-    assert process.communicate(timeout=60)[0] == expected
+    assert process.communicate("\n", timeout=120)[0] == expected
     found = events(spool)
     assert boundary(found) == BOUNDARY
     # While it stood still its position did: three times what it had declared as its longest silence is no hang.
@@ -394,13 +415,20 @@ def test_a_full_queue_drops_progress_first_and_tells_how_much(tmp_path: Path, sp
 
 def test_sixty_four_ranks_on_one_host(tmp_path: Path, spool: Path) -> None:
     code = """
-        import os, ettwatch
-        rank = 0
+        import os, time, ettwatch
+        from ettwatch import log
+        rank, (gate, opens) = 0, os.pipe()
         for n in range(1, 64):
             if os.fork() == 0:
                 rank = n
                 break
+        if rank:
+            os.close(opens)
+            os.read(gate, 1)
         rec = ettwatch.init(job="wide", rank=rank, attempt=0)
+        if rank == 0:
+            while "kafka" not in log._said: time.sleep(0.01)    # it is the one to send for all
+            os.close(opens)
         with rec.phase("trainer_init.process_group_init"): pass
         if rank == 0:
             with rec.training(position=0):
@@ -422,7 +450,7 @@ def test_sixty_four_ranks_on_one_host(tmp_path: Path, spool: Path) -> None:
     assert (summary.status, summary.attempts, summary.nof, summary.flags) == ("succeeded", 1, 0, [])
     assert kinds(found).count("training_ended") == kinds(found).count("attempt_ended") == 1
     # One of them knocked at the brokers' door for all: the others left it to that one.
-    assert done.stderr.count("cannot use the Kafka brokers") <= 8
+    assert done.stderr.count("cannot use the Kafka brokers") == 1
 
 
 def test_ten_thousand_phases_with_the_broker_down_leak_nothing(tmp_path: Path, spool: Path, expected: str) -> None:

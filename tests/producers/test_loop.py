@@ -81,7 +81,10 @@ def test_a_first_step_that_takes_long_is_heard_as_heartbeats(recording: Recordin
 def test_outside_the_loop_there_are_heartbeats(recording: Recording) -> None:
     rec = recording.start({"ETTWATCH_HEARTBEAT_EVERY_S": "0.1"})
     until(lambda: len(recording.events("heartbeat")) >= 2)
+    pulse = rec._reporter._pulse
+    assert pulse is not None
     rec.end()
+    pulse._thread.join(60)  # it may have been in the middle of one
     sent = len(recording.events())
     time.sleep(0.15)
     assert len(recording.events()) == sent

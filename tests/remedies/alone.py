@@ -89,7 +89,7 @@ def main() -> None:
         engine=engine,
         checkpoint_every=6,
         least_interval_s=0.01,
-        most_interval_s=0.05,
+        most_interval_s=0.02,  # however fast a step is, a save is due before the stop
         losses=True,
         publish=False,
     )

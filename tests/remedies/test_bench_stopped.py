@@ -41,7 +41,7 @@ def test_no_training_is_left_behind(number: int, code: int, tmp_path: Path) -> N
         trainer = int(told.read_text())
         assert alive(trainer)
         process.send_signal(number)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=120)
     assert process.returncode == code, said
     deadline = time.monotonic() + 60
     while alive(trainer) and time.monotonic() < deadline:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -108,8 +109,15 @@ def test_nothing_to_read_ahead(tmp_path: Path) -> None:
 
 
 def test_how_long_the_last_save_took_to_be_safe_is_known(tmp_path: Path) -> None:
-    with Checkpointer(tmp_path, storage_mb_s=0.01) as made:
+    looked = threading.Event()
+
+    def at(stage: str) -> None:
+        if stage == "writing":
+            looked.wait(60)
+
+    with Checkpointer(tmp_path, storage_mb_s=0.01, at=at) as made:
         assert made.durable_after_s == 0
         saving = made.save(state(), step=1, position=1)
         assert made.durable_after_s == 0, "it is not safe yet"
+        looked.set()
         assert saving.durable.result(60).durable_after_s == made.durable_after_s > 0.1

@@ -115,7 +115,7 @@ def test_metadata_of_tables_is_one_broadcast(runs: Path) -> None:
 
 
 def test_what_another_process_publishes_is_what_was_trained(runs: Path) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not (found := list((runs / "standalone_publish" / "inference").glob("step-*/about.json"))):
         assert time.monotonic() < deadline
         time.sleep(0.1)

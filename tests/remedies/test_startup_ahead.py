@@ -97,7 +97,7 @@ def test_after_it_nothing_is_left_to_compile() -> None:
 
 def test_in_a_thread_it_compiles_for_the_thread_that_trains() -> None:
     model = net()
-    Startup(deadline_s=120).add("compile", lambda: compile_ahead(model, batch(0))).run()
+    Startup(deadline_s=300).add("compile", lambda: compile_ahead(model, batch(0))).run()
     with compilations() as after:
         train(model)
     assert after == []

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ettwatch_trainer.remedies.startup import Startup, StartupError
+from ettwatch_trainer.remedies.startup import Startup, StartupError, runner
 from support.remedies_recorder import Told
 
 pytestmark = pytest.mark.torch
@@ -104,16 +104,26 @@ def test_a_step_that_ends_its_thread_is_a_failure() -> None:
         Startup(deadline_s=60).add("leave", leave).run()
 
 
-def hang_in_the_store(released: threading.Event) -> None:
+def hang_in_the_store(there: threading.Event, released: threading.Event) -> None:
+    there.set()
     released.wait(120)
 
 
-def test_a_deadline_names_what_hangs_and_where() -> None:
-    released = threading.Event()
-    startup = Startup(deadline_s=2.5).add("read", lambda: hang_in_the_store(released)).add("other", nothing)
-    startup.add("train", nothing, after=["read"])
+def test_a_deadline_names_what_hangs_and_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    there, released = threading.Event(), threading.Event()
+    passed = 0.0
+    monkeypatch.setattr(runner, "monotonic", lambda: time.monotonic() + passed)
+
+    def nearly() -> None:
+        """Only now, when all is as it is to be told, the deadline is near."""
+        nonlocal passed
+        assert there.wait(60)
+        passed = 999.5
+
+    startup = Startup(deadline_s=1000).add("read", lambda: hang_in_the_store(there, released)).add("other", nothing)
+    startup.add("train", nothing, after=["read"]).add("nearly", nearly, after=["other"], here=True)
     began = time.monotonic()
-    with pytest.raises(StartupError, match=r"did not end within 2\.5 s: read has run for .* s \(in .*\)") as raised:
+    with pytest.raises(StartupError, match=r"did not end within 1000 s: read has run for .* s \(in .*\)") as raised:
         startup.run()
     released.set()
     assert time.monotonic() - began < 100

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from ettwatch import exec_shim
+from ettwatch.child import Child
 from ettwatch_schemas import AttemptEnded, AttemptStarted, JobEnded, JobSubmitted
-from support.spooled import environment, events
+from support.spooled import environment, events, until
 
 CODE = """
 import os, sys
@@ -35,7 +37,7 @@ def test_a_signal_between_the_first_event_and_the_command(
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=120,
     )
     assert done.returncode == 128 + number, done.stderr
     told = events(spool)
@@ -43,3 +45,19 @@ def test_a_signal_between_the_first_event_and_the_command(
     assert {event.outcome for event in told if isinstance(event, AttemptEnded)} == {outcome}
     assert any(isinstance(event, JobEnded) for event in told) == (outcome == "cancelled")
     assert not [name for name in os.listdir(tmp_path) if name.startswith("ettwatch-run-")]
+
+
+def test_an_interrupt_while_python_starts_for_the_command_ends_it_without_a_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    early = tmp_path / "early.py"
+    early.write_text(
+        "import os, runpy, signal\n"
+        "os.kill(os.getpid(), signal.SIGINT)\n"
+        f"runpy.run_path({exec_shim.__file__!r}, run_name='__main__')\n"
+    )
+    monkeypatch.setattr(exec_shim, "__file__", str(early))
+    started = Child(("sleep", "60"), os.environ)
+    until(started.has_ended)
+    assert started.end(0) == (None, signal.SIGINT)
+    assert capfd.readouterr().err == ""

@@ -173,10 +173,10 @@ def test_one_rank_that_moves_is_enough() -> None:
 
 
 def test_ranks_are_found_by_their_environment(tmp_path: Path) -> None:
-    def process(pid: int, *env: str, ticks: int = 100) -> None:
-        (tmp_path / str(pid)).mkdir()
-        (tmp_path / str(pid) / "environ").write_bytes(b"\0".join(item.encode() for item in env) + b"\0")
-        fields = " ".join(["S"] + ["0"] * 18 + [str(ticks)])
+    def process(pid: int, *env: str, ticks: int = 100, flags: int = 0) -> None:
+        (tmp_path / str(pid)).mkdir(exist_ok=True)
+        (tmp_path / str(pid) / "environ").write_bytes(b"".join(item.encode() + b"\0" for item in env))
+        fields = " ".join(["S", *["0"] * 5, str(flags), *["0"] * 12, str(ticks)])
         (tmp_path / str(pid) / "stat").write_text(f"{pid} (a ) name) {fields}")
 
     ours = "ETTWATCH_RUN_DIR=/run/x"
@@ -193,6 +193,13 @@ def test_ranks_are_found_by_their_environment(tmp_path: Path) -> None:
         found = ranks.look()
         assert {rank.pid for rank in found} == {11, 12, 13, 15}
         assert list(by_attempt(found)) == [Rank(11, 60, 3, 4), Rank(13, 80, 4, 4)]
+    # In the middle of becoming a rank a process has no environment; a thread of the kernel never has one.
+    process(16, ticks=75)
+    process(17, flags=0x00200040)
+    assert len(ranks.look()) == 4
+    for pid in (16, 17):
+        process(pid, ours, *elastic, "TORCHELASTIC_RESTART_COUNT=2", ticks=95)
+    assert {rank.pid for rank in ranks.look()} == {11, 12, 13, 15, 16}
     assert Ranks("", str(tmp_path)).look() == []
     assert Ranks("/run/x", str(tmp_path / "none")).look() == []
     assert os.getpid() not in {rank.pid for rank in Ranks("/run/x").look()}

@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-PATIENCE_S = 90
+PATIENCE_S = 240  # importing torch alone may take a minute on a busy machine
 
 
 class Ranks:
@@ -68,7 +68,7 @@ def _rank(rank: int, world: int, store: str, pipe: Connection) -> None:
     import torch.distributed as dist
 
     torch.set_num_threads(1)
-    patience = timedelta(seconds=60)
+    patience = timedelta(seconds=PATIENCE_S)
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=world, timeout=patience)
     while True:
         try:

@@ -23,11 +23,18 @@ def undisturbed_run(rank: int, world: int, steps: int) -> Any:
 
 def train_and_save(rank: int, world: int, folder: Path, steps: int, more: int) -> Any:
     """Save after some steps, train on beside it, and return how that went."""
+    looked = threading.Event()
+
+    def at(stage: str) -> None:
+        if stage == "writing":
+            looked.wait(60)
+
     made = Sharded(rank, world)
-    with Checkpointer(folder, storage_mb_s=0.05) as checkpointer:
+    with Checkpointer(folder, storage_mb_s=0.05, at=at) as checkpointer:
         losses = made.train(steps)
         saving = checkpointer.save(made.state, step=steps, position=steps * 8)
         durable = saving.durable.done()
+        looked.set()
         losses += made.train(more)
         return losses, durable, saving.error(60), saving.durable.result().world
 

@@ -44,7 +44,8 @@ BOUNDARY = [
     *["phase_ended", "checkpoint_durable", "training_ended", "phase_started", "phase_ended"],
     *["attempt_ended", "job_ended"],
 ]
-DOWN = {"ETTWATCH_KAFKA": "127.0.0.1:1"}
+# Nobody waits for brokers that are known to be down; long enough for a busy machine to find out.
+DOWN = {"ETTWATCH_KAFKA": "127.0.0.1:1", "ETTWATCH_EXIT_S": "60"}
 
 
 def script(folder: Path, before: str = "", middle: str = "pass", after: str = "rec.end()") -> Path:
@@ -63,7 +64,7 @@ def run(path: Path, spool: Path, env: Mapping[str, str] | None = None) -> subpro
         env=environment(spool, {"ETTWATCH_HEARTBEAT_EVERY_S": "3600", **(env or {})}),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=250,
         check=False,
     )
 

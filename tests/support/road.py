@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Self
 
 from support.kafka import Cluster
+from support.ports import free_port
 
 
 class Road:
@@ -34,7 +35,7 @@ class Road:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-        self._port = 0
+        self._port = free_port()  # while it is closed nobody is given it
         self.open()
         self.address = f"127.0.0.1:{self._port}"
 
@@ -67,7 +68,6 @@ class Road:
 
     async def _listen(self) -> None:
         self._server = await asyncio.start_server(self._carry, "127.0.0.1", self._port)
-        self._port = self._server.sockets[0].getsockname()[1]
 
     async def _shut(self) -> None:
         if self._server is not None:

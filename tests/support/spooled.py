@@ -51,7 +51,7 @@ def environment(spool: Path, more: Mapping[str, str] | None = None) -> dict[str,
 
 
 def python(
-    code: str, spool: Path, env: Mapping[str, str] | None = None, timeout_s: float = 120
+    code: str, spool: Path, env: Mapping[str, str] | None = None, timeout_s: float = 250
 ) -> subprocess.CompletedProcess[str]:
     """Run a script that records."""
     return subprocess.run(
@@ -73,7 +73,7 @@ def launch(
         env=environment(spool, env),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=250,
         check=False,
     )
 

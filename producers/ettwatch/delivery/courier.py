@@ -117,7 +117,7 @@ class Courier:
                 failures += 1
                 retry_at = monotonic() + self._failed(work, error, failures)
             next_s = LOOK_S
-            if self._flushing:
+            if flushing:  # what was asked for since then has its try next
                 # The brokers do not take them: they stay in the spool folder, and are tried again as before.
                 self._flushing = False
                 self._flushed.set()
