@@ -14,6 +14,7 @@ import pytest
 from ettwatch_monitor.alerts.deliver import Message, Plan, Refused, SlackChannel, Unavailable, WebhookChannel
 from ettwatch_monitor.alerts.deliver.post import Login, Poster
 from ettwatch_monitor.alerts.deliver.secret import Secret
+from support.alertmanager import until
 from support.delivery import HOUR, SECOND, T0, Receiver, delivering, firing, receiver, resolved
 
 SECRET = "hush-4711"
@@ -29,7 +30,9 @@ def text(value: str) -> Secret:
     return Secret("text", value)
 
 
-def webhook(url: str, login: Login | None = None, secret: Secret | None = None, timeout_s: float = 5) -> WebhookChannel:
+def webhook(
+    url: str, login: Login | None = None, secret: Secret | None = None, timeout_s: float = 60
+) -> WebhookChannel:
     return WebhookChannel("hook", Plan(), Poster(text(url), login or Login(), timeout_s=timeout_s), secret)
 
 
@@ -124,6 +127,7 @@ def test_a_receiver_that_does_not_answer_or_hangs_up(hook: Receiver) -> None:
     hook.answers = [(0, {}, b"")]
     with pytest.raises(Unavailable, match="takes too long"):
         webhook(hook.url, timeout_s=0.3).send([message()], T0)
+    until(lambda: not hook.answers)  # it may have given up before the receiver had even looked
     hook.delay.set()
     hook.answers = [(0, {}, b"")]
     with pytest.raises(Unavailable, match="connection was lost"):

@@ -56,7 +56,7 @@ def test_states_arrive_in_order_and_a_crash_doubles_under_the_same_id(tmp_path: 
                 raise Killed
 
     def channel() -> TopicChannel:
-        return Crashes("log", PLAN, Access.read({}, kafka), topic)
+        return Crashes("log", PLAN, Access.read({}, kafka), topic, timeout_s=60)
 
     with delivering(tmp_path / "outbox", channel()) as delivery:
         delivery.put(firing("a"), T0)
@@ -77,7 +77,7 @@ def test_states_arrive_in_order_and_a_crash_doubles_under_the_same_id(tmp_path: 
 
 
 def test_a_broker_that_is_away_loses_nothing(tmp_path: Path, kafka: str, topic: str) -> None:
-    there = TopicChannel("log", PLAN, Access.read({}, kafka), topic)
+    there = TopicChannel("log", PLAN, Access.read({}, kafka), topic, timeout_s=60)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         where = f"127.0.0.1:{silent.getsockname()[1]}"
         away = TopicChannel("log", PLAN, Access.read({}, where), topic, timeout_s=1)
@@ -96,7 +96,7 @@ def test_a_broker_that_is_away_loses_nothing(tmp_path: Path, kafka: str, topic: 
 
 def test_a_topic_that_is_missing_or_a_message_that_is_too_large(tmp_path: Path, kafka: str, topic: str) -> None:
     missing = TopicChannel("log", PLAN, Access.read({}, kafka), f"{topic}.missing", timeout_s=2)
-    there = TopicChannel("log", PLAN, Access.read({}, kafka), topic)
+    there = TopicChannel("log", PLAN, Access.read({}, kafka), topic, timeout_s=60)
     with delivering(tmp_path / "outbox", missing) as delivery:
         delivery.put(replace(firing("large"), body="x" * (11 << 20)), T0)
         delivery.put(firing("small"), T0)

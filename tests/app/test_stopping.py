@@ -1,4 +1,4 @@
-"""A worker ends when it is asked to, whatever keeps it."""
+"""What runs ends when it is asked to, whatever keeps it and wherever it is just then."""
 
 import signal
 import subprocess
@@ -45,3 +45,43 @@ def test_at_once_where_nothing_can_be_handed_back(patience: float, signals: int)
     code, said, seconds = ended(takes=600, patience=patience, signals=signals)
     assert (code, said) == (0, "")
     assert seconds < 60
+
+
+IN_EVERY_LINE = """
+import os, signal, sys
+from ettwatch_app.asked import Asked
+
+def asked_in(place):
+    \"\"\"Send the signal in one of the lines that waiting takes; tell whether there are so many.\"\"\"
+    asked, lines = Asked(), 0
+
+    def handle(*_):
+        sys.settrace(None)
+        asked.set()
+
+    def trace(*_):
+        nonlocal lines
+        lines += 1
+        if lines == place:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return trace
+
+    signal.signal(signal.SIGTERM, handle)
+    sys.settrace(trace)
+    asked.wait(0.0)
+    sys.settrace(None)
+    assert asked.is_set() == (lines >= place)
+    assert not asked.is_set() or asked.wait(600) and asked.wait()
+    return asked.is_set()
+
+place = 1
+while asked_in(place):
+    place += 1
+print(place)
+"""
+
+
+def test_a_signal_may_come_in_any_line_of_waiting() -> None:
+    done = subprocess.run([sys.executable, "-c", IN_EVERY_LINE], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 5

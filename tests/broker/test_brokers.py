@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from ettwatch_schemas import encode_event
 from ettwatch_sim import random_jobs
 from support.kafka import Cluster
 from support.kafka_records import leader_of, make_topic, produce, read, wait_for_copies, wait_for_leader
+from support.pipeline_programs import until
 
 pytestmark = [
     pytest.mark.kafka,
@@ -87,11 +87,10 @@ def test_brokers_end_with_a_test_run_that_is_killed(tmp_path: Path) -> None:
         bootstrap = run.stdout.readline().strip()
         assert answers(bootstrap)
         run.send_signal(signal.SIGKILL)
-    end = time.monotonic() + 15  # a broker that only lost its data ends by itself, later
-    while (answers(bootstrap) or any(tmp_path.iterdir())) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not answers(bootstrap)
-    assert not list(tmp_path.iterdir()), "its data was left behind"
+    # The watching process may be slow to wake up, or even to start. It ends the brokers first, then removes their data.
+    until("its data is removed", lambda: not any(tmp_path.iterdir()), 120)
+    # A broker that only lost its data ends by itself, later.
+    until("it is gone", lambda: not answers(bootstrap), 15)
 
 
 def answers(bootstrap: str) -> bool:

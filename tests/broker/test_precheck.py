@@ -1,6 +1,5 @@
 """What a worker and the sink look at before they begin: each thing that is wrong ends with one line."""
 
-import re
 import socket
 import time
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from kafka.admin import KafkaAdminClient
 
 from ettwatch_faust import Access, BrokersError, SettingError, TopicSettings, connecting, names, plan, precheck
 from support.kafka import PASSWORD, USER, Cluster
+from support.patience import patiently
 
 pytestmark = [
     pytest.mark.usefixtures("swept"),
@@ -33,10 +33,21 @@ def make(client: KafkaAdminClient, counts: dict[str, int]) -> None:
 def why(kafka: str, prefix: str, partitions: int) -> str:
     """The line; empty if all is well."""
     try:
-        precheck(Access.read({}, kafka), plan(TopicSettings(prefix, partitions)), 30)
+        precheck(Access.read({}, kafka), plan(TopicSettings(prefix, partitions)), 60)
     except SettingError as error:
         return str(error)
     return ""
+
+
+def unusable(access: Access, settings: TopicSettings, seconds: float) -> str:
+    """The line on brokers that cannot be used."""
+
+    def ask(seconds: float) -> str:
+        with pytest.raises(BrokersError) as refused:
+            precheck(access, plan(settings), seconds)
+        return str(refused.value)
+
+    return patiently(ask, str, seconds)
 
 
 @pytest.mark.kafka
@@ -80,7 +91,7 @@ def test_a_worker_needs_no_topic_but_those_it_names(kafka: str, prefix: str, cli
     called = names(prefix)
     make(client, {called.jobs: 2})
     some = [spec for spec in plan(TopicSettings(prefix, 2)) if spec.name == called.jobs]
-    precheck(Access.read({}, kafka), some)
+    precheck(Access.read({}, kafka), some, 60)
 
 
 @pytest.mark.kafka
@@ -95,10 +106,10 @@ def test_a_worker_needs_no_topic_but_those_it_names(kafka: str, prefix: str, cli
 )
 def test_a_login_that_is_refused(own: Cluster, prefix: str, login: dict[str, str], says: str) -> None:
     access = Access.read({f"ETTWATCH_KAFKA_{name}": value for name, value in login.items()}, own.guarded)
-    with pytest.raises(BrokersError, match=re.escape(says)) as refused:
-        precheck(access, plan(TopicSettings(prefix)), 8)
-    assert "wrong-one" not in str(refused.value)
-    assert "\n" not in str(refused.value)
+    line = unusable(access, TopicSettings(prefix), 8)
+    assert says in line
+    assert "wrong-one" not in line
+    assert "\n" not in line
 
 
 @pytest.mark.kafka
@@ -110,14 +121,13 @@ def test_the_right_login_gets_as_far_as_the_topics(own: Cluster, prefix: str) ->
         "ETTWATCH_KAFKA_SECURITY": "SASL_PLAINTEXT",
     }
     with pytest.raises(SettingError, match="is missing"):
-        precheck(Access.read(env, own.guarded), plan(TopicSettings(prefix)))
+        precheck(Access.read(env, own.guarded), plan(TopicSettings(prefix)), 60)
 
 
 def test_nobody_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         address = f"127.0.0.1:{closed.getsockname()[1]}"
-    with pytest.raises(BrokersError, match="nothing listens there"):
-        precheck(Access.read({}, address), plan(TopicSettings()), 0.5)
+    assert "nothing listens there" in unusable(Access.read({}, address), TopicSettings(), 0.5)
 
 
 def test_somebody_listens_and_never_answers() -> None:

@@ -13,6 +13,7 @@ from ettwatch_app.commands.topics import topics
 from ettwatch_app.doctor.kafka import check_kafka
 from ettwatch_faust import Access, BrokersError, admin, names
 from support.kafka import PASSWORD, USER, Cluster
+from support.patience import patiently
 
 pytestmark = [
     pytest.mark.usefixtures("swept"),
@@ -23,7 +24,12 @@ SMALL = ("--partitions", "3", "--replication", "1")
 
 
 def ask(*words: str, **env: str) -> Result:
-    return CliRunner().invoke(topics, words, env=env)
+    patient = words if "--timeout" in words else (*words, "--timeout", "60")
+    return CliRunner().invoke(topics, patient, env=env)
+
+
+def stderr(result: Result) -> str:
+    return result.stderr
 
 
 def kill_while_connected(cluster: Cluster) -> None:
@@ -118,7 +124,11 @@ def test_more_copies_than_brokers(own: Cluster, prefix: str) -> None:
 )
 def test_logging_in(own: Cluster, prefix: str, login: dict[str, str], code: int, says: str) -> None:
     env = {f"ETTWATCH_KAFKA_{name}": value for name, value in login.items()}
-    done = ask("check", "--bootstrap", own.guarded, "--prefix", prefix, "--timeout", "3", **env)
+
+    def check(seconds: float) -> Result:
+        return ask("check", "--bootstrap", own.guarded, "--prefix", prefix, "--timeout", str(seconds), **env)
+
+    done = patiently(check, stderr, 3)
     assert done.exit_code == code
     assert says in done.stderr
     assert len(done.stderr.splitlines()) == (code == 2)
@@ -140,7 +150,7 @@ def test_brokers_that_go_away_meanwhile(own: Cluster) -> None:
 def test_nobody_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         address = f"127.0.0.1:{closed.getsockname()[1]}"
-    done = ask("create", "--bootstrap", address, "--timeout", "0.5")
+    done = patiently(lambda seconds: ask("create", "--bootstrap", address, "--timeout", str(seconds)), stderr)
     assert done.exit_code == 2
     assert done.stderr == (
         f"Error: cannot use the Kafka brokers at {address}: nothing listens there; is the broker up, the port right?\n"
@@ -157,7 +167,9 @@ def test_somebody_listens_and_never_answers() -> None:
 
 
 def test_no_such_host() -> None:
-    done = ask("check", "--bootstrap", "kafka.invalid:9092", "--timeout", "0.5")
+    done = patiently(
+        lambda seconds: ask("check", "--bootstrap", "kafka.invalid:9092", "--timeout", str(seconds)), stderr
+    )
     assert done.exit_code == 2
     assert "there is no such host" in done.stderr
 
@@ -180,7 +192,9 @@ def test_what_cannot_be_is_refused(words: tuple[str, ...], says: str) -> None:
 
 @pytest.mark.kafka
 @pytest.mark.slow
-def test_the_doctor_looks_at_the_topics(kafka: str, prefix: str) -> None:
+def test_the_doctor_looks_at_the_topics(kafka: str, prefix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for limit in ("_WAIT_S", "_ASK_S"):
+        monkeypatch.setattr(f"ettwatch_app.doctor.kafka.{limit}", 60.0)
     env = {"ETTWATCH_KAFKA": kafka, "ETTWATCH_TOPIC_PREFIX": prefix, "ETTWATCH_REPLICATION": "1"}
     (reached, missing) = check_kafka({**env, "ETTWATCH_PARTITIONS": "3"})
     assert (reached.level, missing.level, missing.do) == ("ok", "fail", "ettwatch topics create")

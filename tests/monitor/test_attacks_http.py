@@ -42,9 +42,9 @@ def raw(client: Client, data: bytes, wait_s: float = 60.0) -> bytes:
     """Send bytes, and return all that comes back until the other side ends."""
     host, port = client.place.split(":")
     with socket.create_connection((host, int(port)), timeout=wait_s) as connection:
-        connection.sendall(data)
         found = b""
         with contextlib.suppress(ConnectionError):
+            connection.sendall(data)
             while piece := connection.recv(65_536):
                 found += piece
         return found
@@ -196,18 +196,22 @@ def test_a_long_address_is_refused(fleet: Served) -> None:
 )
 def test_a_client_that_never_ends_its_request_is_let_go(fleet: Served, begin: bytes) -> None:
     began = time.monotonic()
-    raw(fleet.guarded, begin)
+    raw(fleet.impatient, begin)
     assert time.monotonic() - began < 60
 
 
 def test_a_client_that_never_ends_its_body_is_let_go(fleet: Served) -> None:
     head = (
-        f"POST /api/v1/sql HTTP/1.1\r\nHost: {fleet.guarded.place}\r\nAuthorization: Bearer {VIEWER}\r\n"
+        f"POST /api/v1/sql HTTP/1.1\r\nHost: {fleet.impatient.place}\r\n"
         "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
     )
-    began = time.monotonic()
-    assert raw(fleet.guarded, head.encode()).split(b" ")[1] == b"408"
-    assert time.monotonic() - began < 60
+    for _ in range(20):
+        began = time.monotonic()
+        answer = raw(fleet.impatient, head.encode())
+        assert time.monotonic() - began < 60
+        if answer:  # else this process stood still between the connection and its head
+            break
+    assert answer.split(b" ")[1] == b"408"
 
 
 def test_names_that_would_be_a_script_stay_text(fleet: Served) -> None:

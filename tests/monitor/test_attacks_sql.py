@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from ettwatch_clickhouse import connect
-from support.monitor import FROM, TO, Client, Served
+from support.monitor import FROM, TO, VIEWER, Client, Served
 
 WRITES: Final = (
     "INSERT INTO jobs_log SELECT * FROM jobs_log",
@@ -101,8 +101,24 @@ def asker(request: pytest.FixtureRequest, fleet: Served) -> Client:
     return (fleet.plain if request.param == "embedded" else fleet.viewer()).changing()
 
 
-@pytest.mark.parametrize("query", [*WRITES, *REACHES, *LIMITS])
+@pytest.fixture(params=["embedded", "server"])
+def hurried(request: pytest.FixtureRequest, fleet: Served) -> Client:
+    """One that gives a query two seconds."""
+    of_viewer = {"Authorization": f"Bearer {VIEWER}"}
+    return (fleet.hurried_plain if request.param == "embedded" else Client(fleet.hurried.url, of_viewer)).changing()
+
+
+@pytest.mark.parametrize("query", [*WRITES, *REACHES])
 def test_the_sql_view_refuses_what_is_more_than_a_question(fleet: Served, asker: Client, query: str) -> None:
+    check_refused(fleet, asker, query)
+
+
+@pytest.mark.parametrize("query", LIMITS)
+def test_the_sql_view_refuses_what_takes_too_much(fleet: Served, hurried: Client, query: str) -> None:
+    check_refused(fleet, hurried, query)
+
+
+def check_refused(fleet: Served, asker: Client, query: str) -> None:
     answer = asker.ask("sql", method="POST", body={"query": query})
     assert answer.status == EMPTY, answer.body[:300]
     assert set(answer.json) == {"error"}

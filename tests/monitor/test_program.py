@@ -57,7 +57,9 @@ def test_it_ends_soon_and_in_silence_while_people_watch(number: signal.Signals, 
         assert process.stderr is not None
         rest = process.stderr.read()
     assert took < FEW_S, took
-    assert [line for line in rest.splitlines() if " INFO " not in line] == []
+    # That a look at the database comes to its end first is said after a second, which may pass on a busy machine.
+    said = [line for line in rest.splitlines() if " INFO " not in line]
+    assert [line for line in said if "the last questions to the database are being answered" not in line] == []
     assert list(tmp_path.iterdir()) == []
 
 

@@ -8,6 +8,7 @@ import pytest
 from support.kafka import Cluster
 from support.pipeline import Pipeline
 from support.pipeline_feed import make_feed
+from support.pipeline_programs import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -33,9 +34,12 @@ def test_a_dropped_record_of_the_changelog_is_sought_again(own: Cluster, tmp_pat
     feed = make_feed(5, 20)
     with Pipeline(own.bootstrap, tmp_path, prefix, workers=1) as pipeline:
         (worker,) = pipeline.workers
-        feeder = pipeline.feed(feed, 6)
+        feeder = pipeline.feed(feed, 6, [0.7])
         feeder.reach(0.7)
+        with pipeline.worker_group() as group:  # the state is written before
+            until("something is committed", lambda: group.committed() > 0, 120)
         worker.kill()
+        feeder.go_on()
         worker.start(ready=False, PYTHONPATH=str(tmp_path / "lossy"))
         worker.wait_ready()
         assert "reading the state stands still" in worker.log.read_text()

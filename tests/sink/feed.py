@@ -21,7 +21,7 @@ ROUNDS = (150, 220, 1_000, LAST_S)
 
 def create_topics(bootstrap: str, prefix: str, partitions: int = PARTITIONS) -> Names:
     words = ("--bootstrap", bootstrap, "--prefix", prefix, "--partitions", str(partitions), "--replication", "1")
-    done = CliRunner().invoke(topics, ["create", *words])
+    done = CliRunner().invoke(topics, ["create", *words, "--timeout", "60"])
     assert done.exit_code == 0, done.output
     return names(prefix)
 
@@ -54,7 +54,7 @@ class Feed:
 
     def put(self, topic: str, value: bytes, key: bytes | None = b"k", partition: int = 0) -> None:
         """Put one record of any kind on a topic."""
-        self._producer.send(topic, value=value, key=key, partition=partition).get(30)
+        self._producer.send(topic, value=value, key=key, partition=partition).get(90)
         self.sent += 1
 
     def close(self) -> None:

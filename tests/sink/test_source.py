@@ -92,9 +92,11 @@ def test_the_source_does_not(kafka: str, prefix: str) -> None:
     owner = Owner()
     source = opened(kafka, prefix, owner)
     try:
-        assert until(lambda: owner.told == [PLACES], lambda: source.read(SHORT))
+        # On a slow machine there may be other changes before.
+        assert until(lambda: owner.told[-1:] == [PLACES], lambda: source.read(SHORT))
+        owner.told.clear()
         interrupt(source._consumer)
-        assert until(lambda: owner.told == [PLACES, "revoked", PLACES], lambda: source.read(SHORT))
+        assert until(lambda: owner.told[-2:] == ["revoked", PLACES], lambda: source.read(SHORT))
     finally:
         source.close()
 
@@ -105,7 +107,7 @@ def test_what_is_safe_is_committed_before_the_partitions_are_given_away(kafka: s
     here = Place(f"{prefix}.jobs", 0)
     producer = KafkaProducer(bootstrap_servers=kafka)
     for number in range(10):
-        producer.send(here.topic, key=b"k", value=b"%d" % number, partition=0).get(30)
+        producer.send(here.topic, key=b"k", value=b"%d" % number, partition=0).get(90)
     producer.close()
     records: list[Any] = []
     assert until(lambda: len(records) == 10, lambda: records.extend(source.read(SHORT)))
@@ -142,17 +144,18 @@ def test_paused_it_reads_nothing_and_stays_a_member(kafka: str, prefix: str) -> 
     source = opened(kafka, prefix, owner)
     producer = KafkaProducer(bootstrap_servers=kafka)
     try:
-        assert until(lambda: owner.told == [PLACES], lambda: source.read(SHORT))
+        assert until(lambda: owner.told[-1:] == [PLACES], lambda: source.read(SHORT))
+        owner.told.clear()
         source.pause(True)
-        producer.send(f"{prefix}.jobs", key=b"k", value=b"x", partition=1).get(30)
+        producer.send(f"{prefix}.jobs", key=b"k", value=b"x", partition=1).get(90)
         records: list[Any] = []
         assert not until(lambda: bool(records), lambda: records.extend(source.read(SHORT)), 2)
         source.pause(False)
         assert until(lambda: len(records) == 1, lambda: records.extend(source.read(SHORT)))
-        assert owner.told == [PLACES]
+        assert owner.told == []
         assert source.end(records[0].place) == source.position(records[0].place) == 1
         assert source.ends([f"{prefix}.jobs"]) == {Place(f"{prefix}.jobs", n): int(n == 1) for n in range(4)}
-        source.commit_now({records[0].place: 1}, 10)
+        source.commit_now({records[0].place: 1}, 60)
         assert owner.committed == [{records[0].place: 1}]
     finally:
         producer.close()

@@ -130,7 +130,7 @@ def test_a_clickhouse_that_does_not_answer_is_waited_for(kafka: str, prefix: str
     program = Program("sink", tmp_path, words, {"ETTWATCH_LOG_FORMAT": "json"}, reaper)
     try:
         program.start(ready=False)
-        until("it says so", lambda: "cannot connect" in program.get("/readyz")[1], 60)
+        until("it says so", lambda: "cannot connect" in program.get("/readyz")[1], 120)
         assert program.get("/healthz") == (200, "ok\n")
         assert program.stop() == 0
         told = [json.loads(line) for line in program.log.read_text().splitlines()[1:]]

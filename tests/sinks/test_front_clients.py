@@ -10,12 +10,12 @@ import clickhouse_connect
 import pytest
 from clickhouse_connect.driver.exceptions import ClickHouseError, DatabaseError, OperationalError
 
-from ettwatch_clickhouse import EmbeddedStore, HttpFront, StoreError, connect, serve
+from ettwatch_clickhouse import EmbeddedStore, HttpFront, Limits, StoreError, connect, serve
 
 
 @pytest.fixture(scope="module")
 def front(engine: EmbeddedStore) -> Iterator[HttpFront]:
-    with serve(engine) as running:
+    with serve(engine, limits=Limits(head_s=60)) as running:
         yield running
 
 

@@ -18,6 +18,7 @@ from ettwatch_clickhouse.lock import LOCK, MigrationLock
 from ettwatch_clickhouse.migrate import migrations
 from support.clickhouse import EVERY_TABLE, EVERY_VIEW
 from support.clickhouse_server import ServerForTests, clickhouse_server
+from support.spooled import until
 
 __all__ = ["clickhouse_server"]
 
@@ -33,7 +34,7 @@ from ettwatch_clickhouse.lock import MigrationLock
 print("ready", flush=True)
 for line in sys.stdin:
     store = connect(line.strip())
-    with MigrationLock(store, limit_s=20, wait_s=60) as lock:
+    with MigrationLock(store, limit_s=20, wait_s=300) as lock:
         begun = time.monotonic()
         applied = migrate(store, lock=lock)
         ended = time.monotonic()
@@ -63,7 +64,7 @@ class Child:
     def close(self) -> None:
         assert self.process.stdin is not None
         self.process.stdin.close()
-        self.process.wait(30)
+        self.process.wait(60)
         assert self.process.stdout is not None
         self.process.stdout.close()
 
@@ -111,10 +112,11 @@ def test_one_is_killed_in_the_middle_and_the_other_goes_on(empty: tuple[Store, s
     store, url = empty
     arguments = [sys.executable, "-c", _COMMAND, "--clickhouse", url, "--lock-limit", "1.5"]
     env = {**os.environ, "ETTWATCH_FAILPOINT": f"statement:{statement}"}
+    # The second begins when the first is dead: one that only stood still for so long would live on without its lock.
     first = subprocess.Popen(arguments, env=env)
-    wait_for_lock(store)
-    second = subprocess.run(arguments, capture_output=True, text=True, timeout=60)
-    assert first.wait(30) == -signal.SIGKILL
+    assert first.wait(120) == -signal.SIGKILL
+    assert [name.startswith(LOCK) for name in tables(store) - TABLES] == [True]
+    second = subprocess.run(arguments, capture_output=True, text=True, timeout=120)
     assert second.returncode == 0, second.stderr
     assert f"waiting for another migration of this database: process {first.pid} on " in second.stderr
     assert second.stdout.split()[-1] == ALL[-1]
@@ -122,17 +124,36 @@ def test_one_is_killed_in_the_middle_and_the_other_goes_on(empty: tuple[Store, s
     assert migrate(store) == []
 
 
-def wait_for_lock(store: Store) -> None:
-    until = time.monotonic() + 30
-    while not any(name.startswith(LOCK) for name in tables(store)):
-        assert time.monotonic() < until, "no lock was taken"
-        time.sleep(0.005)
+class Watch:
+    """A clock for one who waits for the lock: it goes on only while the owner is heard of."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.now = 0.0
+        self.heard = self.comments()
+
+    def comments(self) -> object:
+        return self.store.query("SELECT comment FROM system.tables WHERE database = currentDatabase()").rows
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        until(lambda: self.comments() != self.heard)
+        self.heard = self.comments()
+        self.now += seconds
+
+    strftime = staticmethod(time.strftime)
+    gmtime = staticmethod(time.gmtime)
 
 
-def test_a_living_owner_keeps_the_lock_for_longer_than_the_limit(empty: tuple[Store, str]) -> None:
+def test_a_living_owner_keeps_the_lock_for_longer_than_the_limit(
+    empty: tuple[Store, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     store, url = empty
     with MigrationLock(store, limit_s=1.5) as lock:
         other = connect(url)
+        monkeypatch.setattr("ettwatch_clickhouse.lock.time", Watch(other))
         said: list[str] = []
         with (
             pytest.raises(StoreError, match=rf"another migration .*process {os.getpid()} on .*taken over 1.5 s after"),
@@ -170,7 +191,7 @@ def test_an_owner_that_was_not_heard_of_stops_before_its_next_statement(empty: t
     store, url = empty
     with MigrationLock(Silent(store), limit_s=0.5) as lost:
         other = connect(url)
-        with MigrationLock(other, limit_s=0.5, wait_s=10) as held:
+        with MigrationLock(other, limit_s=0.5, wait_s=120) as held:
             with pytest.raises(StoreError, match="was taken over"):
                 migrate(store, lock=lost)
             assert tables(store) == {held._name}
@@ -186,7 +207,7 @@ def test_of_many_at_once_one_holds_it_at_a_time(empty: tuple[Store, str]) -> Non
 
     def contend(number: int) -> None:
         mine = connect(url)
-        with MigrationLock(mine, limit_s=20, wait_s=60):
+        with MigrationLock(mine, limit_s=20, wait_s=300):
             inside.append(number)
             most.append(len(inside))
             time.sleep(0.02)
@@ -197,7 +218,7 @@ def test_of_many_at_once_one_holds_it_at_a_time(empty: tuple[Store, str]) -> Non
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
     assert most == [1] * 5
     assert tables(store) == set()
 

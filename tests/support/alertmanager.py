@@ -76,6 +76,18 @@ class Alertmanager:
             found: list[dict[str, Any]] = json.load(answer)
         return found
 
+    def kept(self) -> None:
+        """Wait until it remembers what it told: at each interval it looks that up anew, and before that it keeps it."""
+        before = self._looks()
+        until(lambda: self._looks() > before)
+
+    def _looks(self) -> float:
+        """How often it looked up what it had told."""
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=60) as answer:
+            lines = answer.read().decode().splitlines()
+        (found,) = [line for line in lines if line.startswith("alertmanager_nflog_queries_total ")]
+        return float(found.split()[1])
+
     def _ready(self) -> bool:
         assert self.process is not None
         assert self.process.poll() is None, (self.folder / "log").read_text()

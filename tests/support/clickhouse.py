@@ -173,9 +173,9 @@ class StoppedClock:
 _SERVER: Final = """
 import sys
 from pathlib import Path
-from ettwatch_clickhouse import open_embedded, serve
+from ettwatch_clickhouse import Limits, open_embedded, serve
 store = open_embedded(Path(sys.argv[1]))
-front = serve(store)
+front = serve(store, limits=Limits(head_s=60))
 print(front.url, flush=True)
 sys.stdin.read()
 front.close()

@@ -12,8 +12,6 @@ end with the test run, however that ends. Tests that only need some broker first
 import atexit
 import contextlib
 import os
-import random
-import secrets
 import shutil
 import socket
 import tempfile
@@ -30,6 +28,7 @@ from kafka.errors import KafkaError
 from support.kafka_docker import DockerNode, docker_answers
 from support.kafka_jars import KafkaUnavailable
 from support.kafka_native import NativeNode, Reaper, format_storage
+from support.ports import free_port
 
 __all__ = ["PASSWORD", "USER", "Cluster", "KafkaUnavailable", "given"]
 
@@ -39,7 +38,6 @@ PASSWORD: Final = "let-me-in"
 
 _READY_S: Final = 120
 _TRIES: Final = 3
-_LOW_PORT, _HIGH_PORT = 20_000, 32_000  # below those that outgoing connections take: a killed broker finds its own free
 _QUIET: Final[Mapping[str, str]] = {
     "auto.create.topics.enable": "false",
     "background.threads": "2",
@@ -102,7 +100,7 @@ class Cluster:
         raise KafkaUnavailable("; ".join(refused))
 
     def _make(self, brokers: int, properties: Mapping[str, str], docker: bool) -> None:
-        ports = _free_ports(3 * brokers)
+        ports = [free_port() for _ in range(3 * brokers)]
         self._open, guarded, control = ports[:brokers], ports[brokers : 2 * brokers], ports[2 * brokers :]
         self.bootstrap = ",".join(f"127.0.0.1:{port}" for port in self._open)
         self.guarded = ",".join(f"127.0.0.1:{port}" for port in guarded)
@@ -188,21 +186,6 @@ def _members(port: int) -> set[int]:
     finally:
         admin.close()
     return {broker["broker_id"] for broker in brokers if not broker.get("is_fenced")}
-
-
-def _free_ports(count: int) -> list[int]:
-    """Ports of the loopback on which nobody listens."""
-    found: list[int] = []
-    dice = random.Random(secrets.randbits(64))
-    while len(found) < count:
-        port = dice.randrange(_LOW_PORT, _HIGH_PORT)
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            with contextlib.suppress(OSError):
-                probe.bind(("127.0.0.1", port))
-                if port not in found:
-                    found.append(port)
-    return found
 
 
 def _properties(i: int, ports: tuple[int, int], control: list[int], folder: Path) -> dict[str, str]:

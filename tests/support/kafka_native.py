@@ -19,7 +19,7 @@ _HEAP: Final = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLeve
 # Reads the ids of process groups, one a line, `-` before those that are over, until the test run is gone, however it
 # went; then ends what is left.
 _WATCH: Final = """
-import os, shutil, signal, sys
+import os, shutil, signal, sys, time
 alive = set()
 for line in sys.stdin:
     group = line.strip()
@@ -32,7 +32,11 @@ for group in alive:
         os.killpg(int(group), signal.SIGKILL)
     except OSError:
         pass
-shutil.rmtree(sys.argv[1], ignore_errors=True)
+for _ in range(300):  # what dies may have made one more file
+    shutil.rmtree(sys.argv[1], ignore_errors=True)
+    if not os.path.exists(sys.argv[1]):
+        break
+    time.sleep(0.1)
 """
 
 

@@ -51,6 +51,13 @@ class FakeApi:
             self.log.append((self.version, path, "DELETED", item))
             self.lock.notify_all()
 
+    def spoils(self, what: str) -> bool:
+        """Tell whether something is to go wrong once more; `what` counts how often it still does."""
+        with self.lock:
+            left = getattr(self, what)
+            setattr(self, what, max(0, left - 1))
+            return bool(left)
+
     def forget(self) -> None:
         """Compact the history: every watch from before now has to begin anew; those that are open end with 410."""
         with self.lock:
@@ -101,8 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
             found = [item for item in api.objects[path].values() if _matches(item, query.get("labelSelector", ""))]
             version = str(api.version)
         start = int(query.get("continue", "0"))
-        if start and api.stale_pages:
-            api.stale_pages -= 1
+        if start and api.spoils("stale_pages"):
             self._answer(410, {"kind": "Status", "message": "The provided continue parameter is too old", "code": 410})
             return
         size = min(int(query["limit"]), 2)  # small pages, so that there are several
@@ -130,8 +136,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _event(self, kind: str, item: dict[str, Any]) -> None:
         line = json.dumps({"type": kind, "object": item}).encode() + b"\n"
-        if self.api.break_after:
-            self.api.break_after -= 1
+        if self.api.spoils("break_after"):
             self._chunk(line[: len(line) // 2])
             self.close_connection = True
             self.connection.close()

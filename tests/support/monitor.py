@@ -86,12 +86,18 @@ class Served(NamedTuple):
         sql: Of ClickHouse's HTTP front.
         plain: The monitor that needs no token.
         guarded: The monitor that needs one; the client sends none.
+        hurried_plain: As `plain`, but a query has to end soon.
+        hurried: As `guarded`, but a query has to end soon.
+        impatient: As `plain`, but a request has to arrive soon.
     """
 
     folder: Path
     sql: str
     plain: Client
     guarded: Client
+    hurried_plain: Client
+    hurried: Client
+    impatient: Client
 
     def viewer(self) -> Client:
         return Client(self.guarded.url, {"Authorization": f"Bearer {VIEWER}"})
@@ -116,8 +122,8 @@ def served(folder: Path) -> Iterator[Served]:
         try:
             line = process.stdout.readline()
             assert line, "the program ended before it served"
-            sql, plain, guarded = json.loads(line)
-            yield Served(folder, sql, Client(plain), Client(guarded))
+            sql, *monitors = json.loads(line)
+            yield Served(folder, sql, *map(Client, monitors))
         finally:
             process.stdin.close()
             try:

@@ -1,18 +1,21 @@
-"""A program for tests: the fleet of the cookbook, served by ClickHouse's HTTP front and by two monitors.
+"""A program for tests: the fleet of the cookbook, served by ClickHouse's HTTP front and by five monitors.
 
-`python -m support.monitor_server FOLDER` prints the three addresses, then waits until its standard input ends. One
-monitor asks the embedded engine and needs no token. The other one asks the front, needs tokens, believes a proxy on
-this machine, keeps silences and an audit, and has small limits.
+`python -m support.monitor_server FOLDER` prints the six addresses, then waits until its standard input ends. One
+monitor asks the embedded engine and needs no token. Another one asks the front, needs tokens, believes a proxy on
+this machine, keeps silences and an audit, and has small limits. Both give whoever asks plenty of time. Two are the
+same, but give a query little; the last one needs no token, and gives a request little to arrive.
 """
 
 import ipaddress
 import json
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from ettwatch_clickhouse import EmbeddedStore, Rollups, Writer, connect, migrate, open_embedded, serve
+from ettwatch_clickhouse import Limits as FrontLimits
 from ettwatch_clickhouse.address import Address
 from ettwatch_core import JobState, Rules, apply, snapshot
 from ettwatch_monitor.alerts.deliver import Outbox
@@ -36,13 +39,14 @@ def main() -> None:
     fill(store)
     _evil(store)
     _alert(store)
-    front = serve(store)
+    front = serve(store, limits=FrontLimits(head_s=60))
     (folder / "static").mkdir()
     (folder / "static" / "index.html").write_text("<!doctype html><title>page</title>")
     (folder / "static" / "app-1a2b3c4d.js").write_text("export {}")
     (folder / "secret.txt").write_text("a secret of the machine")
     Outbox(folder / "outbox.sqlite").close()
-    open_settings = MonitorSettings(every_s=0.2, limits=Limits(requests_s=10_000, burst=10_000, sql_s=2, keep_s=0.2))
+    plenty = Limits(head_s=60, send_s=60, sql_s=60)
+    open_settings = MonitorSettings(every_s=0.2, limits=replace(plenty, requests_s=10_000, burst=10_000, keep_s=0.2))
     guarded = MonitorSettings(
         tokens=parse_tokens(f"viewer ada {VIEWER}\noperator bob {OPERATOR}\n", "tokens"),
         proxy_header="X-User",
@@ -51,24 +55,30 @@ def main() -> None:
         outbox=folder / "outbox.sqlite",
         audit=folder / "audit.jsonl",
         every_s=0.2,
-        limits=Limits(
-            requests_s=500, burst=500, body_bytes=2_000, head_s=1, send_s=5, sql_s=2, sql_rows=100, viewers=3
-        ),
+        limits=replace(plenty, requests_s=500, burst=500, body_bytes=2_000, sql_rows=100, viewers=3),
     )
     address = Address.parse(front.url)
     through = connect(front.url)
     urls = [front.url]
     with ExitStack() as stack:
-        for settings, database, asker in (
-            (open_settings, store, asker_for(store, None, open_settings.limits)),
-            (guarded, through, asker_for(through, address, guarded.limits)),
+        for settings, database, where in (
+            (open_settings, store, None),
+            (guarded, through, address),
+            (_changed(open_settings, sql_s=2), store, None),
+            (_changed(guarded, sql_s=2), through, address),
+            (_changed(open_settings, head_s=1), store, None),
         ):
+            asker = asker_for(database, where, settings.limits)
             app = make_app(database, asker, settings, version="test", static=folder / "static")
             at = listen("127.0.0.1", 0)
             urls.append(f"http://127.0.0.1:{at.getsockname()[1]}")
             stack.enter_context(beside(app, at, settings.limits))
         print(json.dumps(urls), flush=True)
         sys.stdin.read()
+
+
+def _changed(settings: MonitorSettings, **limits: float) -> MonitorSettings:
+    return replace(settings, audit=None, limits=replace(settings.limits, **limits))  # type: ignore[arg-type]
 
 
 def _evil(store: EmbeddedStore) -> None:

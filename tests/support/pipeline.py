@@ -1,9 +1,10 @@
 """The whole pipeline for tests: topics on a Kafka, workers and sinks as processes, ClickHouse behind a proxy.
 
 with Pipeline(cluster.bootstrap, folder, "test-1") as pipeline:
-    feeder = pipeline.feed(feed, seconds=10)
+    feeder = pipeline.feed(feed, seconds=10, stops=[0.5])
     feeder.reach(0.5)
     pipeline.workers[0].kill()
+    feeder.go_on()
     pipeline.workers[0].start()
     assert pipeline.finish(feed, feeder).differences == []
 """
@@ -12,7 +13,7 @@ import contextlib
 import os
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
 
@@ -33,7 +34,7 @@ __all__ = ["Pipeline"]
 _QUIET_S: Final = 1.2
 """Two flushes."""
 
-_PUBLISHED_S: Final = 90
+_PUBLISHED_S: Final = 180
 """Longer than any job waits for its publication."""
 
 
@@ -132,9 +133,15 @@ class Pipeline:
         with contextlib.closing(self.house.store()) as store:
             migrate(store)
 
-    def feed(self, feed: Feed, seconds: float | None = None) -> Feeder:
-        """Begin to send a feed; `seconds` is how long that takes, None as fast as it goes."""
-        feeder = Feeder(self.bootstrap, self.names.events, feed, seconds)
+    def feed(self, feed: Feed, seconds: float | None = None, stops: Iterable[float] = ()) -> Feeder:
+        """Begin to send a feed.
+
+        Args:
+            feed: What is sent.
+            seconds: How long that takes; None: as fast as it goes.
+            stops: Shares of the feed at which the feeder waits for `go_on()`.
+        """
+        feeder = Feeder(self.bootstrap, self.names.events, feed, seconds, stops)
         self._feeders.append(feeder)
         return feeder.start()
 

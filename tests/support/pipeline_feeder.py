@@ -1,7 +1,9 @@
 """Sends a feed to Kafka, as fast as it goes or at a rate, in a thread."""
 
+import math
 import threading
 import time
+from collections.abc import Iterable
 from typing import Final, Self
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -12,25 +14,41 @@ from support.pipeline_programs import ProgramError, until
 
 __all__ = ["Feeder"]
 
-_FLUSH_S: Final = 120
+_FLUSH_S: Final = 300
 _LINGER_MS: Final = 5
 
 
 class Feeder:
     """One producer, which rides out brokers that go away.
 
+    At each of its stops it waits for `go_on()`: what is done there is done in the middle of the feed, however slow
+    whoever does it is.
+
     Attributes:
         refused: Where each bad event or record was sent, and the record.
         began: When the first record was sent (monotonic seconds).
     """
 
-    def __init__(self, bootstrap: str, topic: str, feed: Feed, seconds: float | None = None) -> None:
-        """Args: seconds: How long it takes to send all; None: as fast as it goes."""
+    def __init__(
+        self, bootstrap: str, topic: str, feed: Feed, seconds: float | None = None, stops: Iterable[float] = ()
+    ) -> None:
+        """Make it.
+
+        Args:
+            bootstrap: Addresses of the brokers.
+            topic: Where it sends.
+            feed: What it sends.
+            seconds: How long it takes to send all, without the stops; None: as fast as it goes.
+            stops: Shares of the feed.
+        """
         self.refused: dict[Origin, Record] = {}
         self.began = 0.0
         self._topic = topic
         self._feed = feed
         self._rate = None if seconds is None else len(feed.records) / seconds
+        self._stops = {math.ceil(share * len(feed.records)) for share in stops}
+        self._further = threading.Semaphore(0)
+        self._stood_s = 0.0
         self._sent = 0
         self._problems: list[str] = []
         self._halt = threading.Event()
@@ -63,6 +81,10 @@ class Feeder:
         """Wait until a share of the feed was sent."""
         until(f"{share:.0%} of the feed was sent", lambda: self.share >= share or self._raise(), seconds, 0.01)
 
+    def go_on(self) -> None:
+        """Let it pass one more stop."""
+        self._further.release()
+
     def finish(self, seconds: float = 600) -> Self:
         """Wait until everything is acknowledged. Raises ProgramError where something is not."""
         self._thread.join(seconds)
@@ -82,8 +104,10 @@ class Feeder:
             for number, record in enumerate(self._feed.records):
                 if self._halt.is_set():
                     return
+                if number in self._stops:
+                    self._stand()
                 if self._rate is not None:
-                    while (early := self.began + number / self._rate - time.monotonic()) > 0:
+                    while (early := self.began + self._stood_s + number / self._rate - time.monotonic()) > 0:
                         self._producer.poll(min(early, 0.01))
                 self._send(record)
                 self._sent = number + 1
@@ -91,6 +115,12 @@ class Feeder:
                 self._problems.append(f"{left} records were not acknowledged within {_FLUSH_S} s")
         except KafkaException as error:
             self._problems.append(str(error))
+
+    def _stand(self) -> None:
+        began = time.monotonic()
+        while not self._further.acquire(timeout=0.05) and not self._halt.is_set():
+            self._producer.poll(0)
+        self._stood_s += time.monotonic() - began
 
     def _partition(self, record: Record) -> int:
         if record.bad is None or not record.bad.astray:

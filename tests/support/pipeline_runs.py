@@ -66,8 +66,10 @@ def run_fault(fault: Disturbance, cluster: Cluster, folder: Path, prefix: str, s
         worker_environment=old,
     ) as pipeline:
         pipeline.house.flaky.delay_s = TIMEOUT_S + 1.0
-        feeder = pipeline.feed(feed, size.feed_s)
-        scene = Scene(pipeline, feeder, cluster, size.rounds, size.pause_s, Random(f"{fault.name} {seed}"))
+        dice = Random(f"{fault.name} {seed}")
+        moments = fault.moments(size.rounds, dice)
+        feeder = pipeline.feed(feed, size.feed_s, moments)
+        scene = Scene(pipeline, feeder, cluster, moments, size.pause_s, dice)
         fault.play(scene)
         comparison = pipeline.finish(feed, feeder, size.drain_s)
     return Run(fault, feed, comparison, scene.done, time.monotonic() - began, OLD if old else None)

@@ -15,11 +15,11 @@ from ettwatch_app import datafolder
 from ettwatch_app.up import Limits, UpSettings, run_up
 from ettwatch_clickhouse import EmbeddedStore
 
-# Small enough that some thousand events take many rounds.
+# Small enough that some thousand events take many rounds, each of which ends with a commit, however long one takes.
 LIMITS = Limits(
     poll_s=0.02,
     commit_s=0.0,
-    busy_share=0.9,
+    busy_share=float("inf"),
     batch_events=150,
     chunk_bytes=16 * 1024,
     quiet_s=0.5,

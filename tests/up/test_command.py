@@ -124,16 +124,63 @@ def test_a_lock_left_by_kill_is_no_obstacle(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+_NEVER_DOWN = """
+import sys, threading
+from ettwatch_app.up.runner import Runner
+
+def never(runner):
+    print("on its way down", flush=True)
+    threading.Event().wait()
+
+Runner._finish = never
+from ettwatch.cli import main
+main(["up", "--data", sys.argv[1], "--listen", "off", "--page", "off", "--log-format", "json"])
+"""
+
+
 def test_the_second_signal_ends_it_at_once(tmp_path: Path) -> None:
-    with living(tmp_path / "data") as one:
-        one.until("started")
-        # Stopped in the middle of its way down: the second signal must not wait for it.
-        one.process.send_signal(signal.SIGSTOP)
-        one.process.send_signal(signal.SIGTERM)
-        one.process.send_signal(signal.SIGCONT)
-        one.until("stopping")
-        one.process.send_signal(signal.SIGTERM)
-        assert one.process.wait(60) in (0, 128 + signal.SIGTERM)
+    """In the middle of its way down, which would take for ever."""
+    command = [sys.executable, "-c", _NEVER_DOWN, str(tmp_path / "data")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            Up(process).until("started")
+            process.send_signal(signal.SIGTERM)
+            assert process.stdout.readline() == "on its way down\n"
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 128 + signal.SIGTERM
+        finally:
+            process.kill()
+
+
+_STOPPED_IN_A_LINE = """
+import io, os, signal, sys
+
+class Stderr(io.RawIOBase):
+    told = False
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        written = os.write(2, data)
+        if not self.told and b'"started"' in bytes(data):
+            self.told = True
+            os.kill(os.getpid(), signal.SIGTERM)
+        return written
+
+sys.stderr = io.TextIOWrapper(io.BufferedWriter(Stderr()), line_buffering=True)
+from ettwatch.cli import main
+main(["up", "--data", sys.argv[1], "--listen", "off", "--page", "off", "--log-format", "json"])
+"""
+
+
+def test_a_signal_in_the_middle_of_a_line_ends_it_in_good_order(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _STOPPED_IN_A_LINE, str(tmp_path / "data")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    told = [json.loads(line)["event"] for line in done.stderr.splitlines()]
+    assert (told[:2], told[-1]) == (["started", "stopping"], "stopped")
 
 
 _STOPPED_IN_ROLLUPS = """
@@ -248,11 +295,36 @@ def test_ownership(tmp_path: Path) -> None:
             Ownership(folder, "ettwatch up")
         with pytest.raises(FolderInUse), datafolder.open_store(folder, wait_s=0.2):
             raise AssertionError("opened a folder that is owned")
-        waiting = subprocess.Popen([*COMMAND, "--data", str(folder.root), "--once", "--listen", "off"])
-        time.sleep(1.5)
-        assert waiting.poll() is None
-    assert waiting.wait(60) == 0
     Ownership(folder, "ettwatch up").release()
+
+
+_WAITS = """
+import sys, time
+from ettwatch_app.up import start
+
+class Patient:
+    monotonic = staticmethod(lambda: 0.0)  # its patience does not run out
+
+    def sleep(self, seconds):
+        print("waits", flush=True)
+        time.sleep(seconds)
+
+start.time = Patient()
+from ettwatch.cli import main
+main(["up", "--data", sys.argv[1], "--once", "--listen", "off"])
+"""
+
+
+def test_it_waits_for_a_command_that_owns_the_folder(tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path / "data")
+    owned = Ownership(folder, "ettwatch sql")
+    command = [sys.executable, "-c", _WAITS, str(folder.root)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as waiting:
+        assert waiting.stdout is not None
+        with owned:
+            assert waiting.stdout.readline() == "waits\n"
+        waiting.stdout.read()
+        assert waiting.wait(60) == 0
 
 
 def test_what_a_killed_up_said_of_itself_is_not_believed(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ class Run:
         raise AssertionError(f"ended before it had started: {self.end()}")
 
     def end(self) -> tuple[int, str]:
-        _, told = self.process.communicate(timeout=120)
+        _, told = self.process.communicate(timeout=300)
         return self.process.returncode, told
 
 
@@ -102,7 +102,7 @@ def finish(data: Path, spool: Path) -> None:
 
 
 def rows(data: Path) -> dict[str, list[list[Any]]]:
-    done = subprocess.run([sys.executable, str(CHILD), "rows", str(data)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, str(CHILD), "rows", str(data)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     found: dict[str, list[list[Any]]] = json.loads(done.stdout)
     return found

@@ -111,7 +111,7 @@ def test_worker_to_clickhouse(kafka: str, prefix: str, tmp_path: Path, swept: No
         "ETTWATCH_REPLICATION": "1",
         "ETTWATCH_OWNERS": str(tmp_path / "owners.yaml"),
     }
-    made = [str(COMMAND), "topics", "create"]
+    made = [str(COMMAND), "topics", "create", "--timeout", "60"]
     subprocess.run(made, env={"PATH": "/usr/bin", **environment}, check=True, capture_output=True, timeout=120)
     now = int(time.time() * 1e6)
     events, truths = ended_jobs(now - 3 * 3600 * 1_000_000)
@@ -126,21 +126,23 @@ def test_worker_to_clickhouse(kafka: str, prefix: str, tmp_path: Path, swept: No
         half = len(events) // 2
         for event in events[:half]:
             producer.send(f"{prefix}.events", key=event.job.encode(), value=encode_event(event))
-        producer.flush(30)
+        producer.flush(90)
         for program in programs:
             program.wait_ready()
-        until("windows are published", lambda: bool(newest(kafka, f"{prefix}.windows")), 90, 1)
+        until("windows are published", lambda: bool(newest(kafka, f"{prefix}.windows")), 180, 1)
         one.kill()
         for event in events[half:]:
             producer.send(f"{prefix}.events", key=event.job.encode(), value=encode_event(event))
         producer.close()
         one.start(ready=False)
         try:
-            until("equal", lambda: differs(newest(kafka, f"{prefix}.windows"), truths) is None, 120, 2)
+            until("equal", lambda: differs(newest(kafka, f"{prefix}.windows"), truths) is None, 240, 2)
         except ProgramError:
             raise AssertionError(
                 f"{differs(newest(kafka, f'{prefix}.windows'), truths)}\n{one.tail()}\n{two.tail()}"
             ) from None
+        # The other one may have done it all, before this one was up.
+        one.wait_ready()
         assert one.stop() == 0
         assert two.stop() == 0
     finally:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from ettwatch_app.asked import Asked
 from ettwatch_app.commands._alerts import access_to, alert_options, now_us, remembered, rules_of, watching
 from ettwatch_app.commands._alerts_silence import silence
 from ettwatch_app.commands._shared import DONE, SOME_REJECTED, Refused, ends_cleanly, format_option, seldom
@@ -253,7 +254,7 @@ def _log() -> None:
 
 def _stop_by_signal() -> threading.Event:
     """Return an event that SIGTERM and SIGINT set; the second one ends the process as usual."""
-    stop = threading.Event()
+    stop = Asked()
 
     def asked(number: int, _: object) -> None:
         stop.set()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ettwatch_app.asked import Asked
 from ettwatch_app.commands._shared import Refused, ends_cleanly, seldom
 from ettwatch_app.sink.settings import DEFAULT_WEB, SETTINGS, Limits, SinkSettings
 
@@ -97,7 +98,7 @@ def sink(
 
 def _stop_by_signal() -> threading.Event:
     """Return an event that SIGTERM and SIGINT set; the second one ends the process as usual."""
-    stop = threading.Event()
+    stop = Asked()
 
     def asked(number: int, _: "FrameType | None") -> None:
         stop.set()

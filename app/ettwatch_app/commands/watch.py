@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import click
 
+from ettwatch_app.asked import Asked
 from ettwatch_app.commands._shared import SOME_REJECTED, Refused, ends_cleanly
 from ettwatch_app.datafolder import locate, spools
 from ettwatch_schemas.durations import parse_duration
@@ -272,7 +273,7 @@ def _now() -> int:
 @contextmanager
 def _until_signal() -> Iterator[threading.Event]:
     """Give an event that is set by TERM and INT: a watcher that is stopped has done what it should."""
-    stop = threading.Event()
+    stop = Asked()
     before = {}
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGINT):

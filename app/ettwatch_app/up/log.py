@@ -1,6 +1,8 @@
 """What `ettwatch up` says about itself: calm lines on stderr, for people or for log collectors."""
 
 import json
+import threading
+from collections import deque
 from datetime import UTC, datetime
 from typing import Literal, TextIO
 
@@ -16,6 +18,9 @@ class Log:
     def __init__(self, stream: TextIO, form: Literal["text", "json"]) -> None:
         self._stream = stream
         self._json = form == "json"
+        self._lock = threading.RLock()
+        self._lines: deque[str] = deque()
+        self._writing = False
 
     def say(self, event: str, message: str, **figures: object) -> None:
         """Tell something that is as it should be. `event` is a stable slug, the figures are for machines."""
@@ -33,6 +38,18 @@ class Log:
         else:
             mark = "! " if level == "warning" else ""
             line = f"{now.astimezone():%H:%M:%S}  {mark}{message}"
+        with self._lock:
+            self._lines.append(line)
+            # A signal may come in the middle of a line, and a stream refuses what its handler says there: it waits.
+            while self._lines and not self._writing:
+                self._writing = True
+                try:
+                    while self._lines:
+                        self._put(self._lines.popleft())
+                finally:
+                    self._writing = False
+
+    def _put(self, line: str) -> None:
         try:
             self._stream.write(line + "\n")
             self._stream.flush()

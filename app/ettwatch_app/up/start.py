@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Final
 
 from ettwatch_app import datafolder
+from ettwatch_app.asked import Asked
 from ettwatch_app.datafolder import DataFolder, FolderError, FolderInUse, Ownership, UpInfo
 from ettwatch_app.owners import OwnersWatch
 from ettwatch_app.up.assemble import build, patient_writer, real_clocks
@@ -49,7 +50,7 @@ def run_up(settings: UpSettings) -> int:
         FolderError: The data folder is in use, cannot be written to, or cannot be opened; or a spool folder is not
             there; or the address is taken.
     """
-    stop = threading.Event()
+    stop = Asked()
     halts: list[Callable[[], None]] = [stop.set]
     log = Log(sys.stderr, settings.log_format)
     folder = DataFolder(settings.data)
