@@ -3,6 +3,7 @@
 import time
 
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
+_TRIES = 5
 
 
 def boot_id() -> str | None:
@@ -12,6 +13,22 @@ def boot_id() -> str | None:
             return file.read().strip()
     except (OSError, ValueError):
         return None
+
+
+def _both() -> tuple[int, int]:
+    """Return the wall time (µs) and the monotonic time (ns) of one moment.
+
+    A process may stand still between two readings, which would shift all its times by as much: of some tries that one
+    is taken in which least time went by.
+    """
+    tries = []
+    for _ in range(_TRIES):
+        before = time.monotonic_ns()
+        wall = time.time_ns() // 1000
+        after = time.monotonic_ns()
+        tries.append((after - before, wall, before + (after - before) // 2))
+    _, wall, mono = min(tries)
+    return wall, mono
 
 
 class Clock:
@@ -24,8 +41,9 @@ class Clock:
     __slots__ = ("_mono_ns", "_wall_us")
 
     def __init__(self, wall_us: int | None = None, mono_ns: int | None = None) -> None:
-        self._wall_us = time.time_ns() // 1000 if wall_us is None else wall_us
-        self._mono_ns = time.monotonic_ns() if mono_ns is None else mono_ns
+        wall, mono = _both()
+        self._wall_us = wall if wall_us is None else wall_us
+        self._mono_ns = mono if mono_ns is None else mono_ns
 
     def now(self) -> int:
         """Return the time now, in microseconds."""

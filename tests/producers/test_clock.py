@@ -41,6 +41,23 @@ def test_processes_of_one_launcher_keep_one_time(monkeypatch: pytest.MonkeyPatch
     assert clock.now() - Clock().now() > 3_000_000_000
 
 
+@pytest.mark.parametrize("stands", range(15))
+def test_standing_still_while_the_clocks_are_read_shifts_nothing(monkeypatch: pytest.MonkeyPatch, stands: int) -> None:
+    """The process stands still for an hour, before the reading of that number."""
+    read, ran = [0], [0]
+
+    def reading(of: int) -> int:
+        ran[0] += 3_600_000_000_000 if read[0] == stands else 10
+        read[0] += 1
+        return of + ran[0]
+
+    wall = 1_700_000_000_000_000_000
+    monkeypatch.setattr(time, "time_ns", lambda: reading(wall))
+    monkeypatch.setattr(time, "monotonic_ns", lambda: reading(0))
+    clock = Clock()
+    assert clock.at(0) == pytest.approx(wall // 1000, abs=1)
+
+
 @pytest.mark.parametrize("text", [None, "", "7", "1:2", "a:b:c", "-1:2:x", "1:2:another-boot", "1:2:3:4"])
 def test_a_clock_of_elsewhere_is_not_taken_over(text: str | None) -> None:
     assert abs(Clock.take_over(text).now() - time.time_ns() // 1000) < MANY_MINUTES_US
