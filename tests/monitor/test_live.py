@@ -5,6 +5,7 @@ import http.client
 import json
 import time
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from typing import Any, Final
 
 from ettwatch_clickhouse import Table
@@ -41,12 +42,11 @@ def read_event(answer: http.client.HTTPResponse) -> dict[str, Any]:
 
 
 def test_a_viewer_is_told_at_once(fleet: Served) -> None:
-    connection = http.client.HTTPConnection(fleet.plain.place, timeout=60)
-    connection.request("GET", "/api/v1/live")
-    answer = connection.getresponse()
-    assert answer.getheader("content-type", "").startswith("text/event-stream")
-    told = read_event(answer)
-    connection.close()
+    with closing(http.client.HTTPConnection(fleet.plain.place, timeout=60)) as connection:
+        connection.request("GET", "/api/v1/live")
+        with connection.getresponse() as answer:
+            assert answer.getheader("content-type", "").startswith("text/event-stream")
+            told = read_event(answer)
     assert told["firing"] == 1
     assert told["stale"] is None
     live = fleet.plain.get("jobs", {"status": "live"})
@@ -55,27 +55,23 @@ def test_a_viewer_is_told_at_once(fleet: Served) -> None:
 
 
 def test_there_is_no_room_for_more_viewers_than_may_watch(fleet: Served) -> None:
-    connections = []
     statuses = []
-    for _ in range(4):
-        connection = http.client.HTTPConnection(fleet.guarded.place, timeout=60)
-        connection.request("GET", "/api/v1/live", headers={"Authorization": f"Bearer {VIEWER}"})
-        answer = connection.getresponse()
-        statuses.append(answer.status)
-        if answer.status == 200:
-            read_event(answer)
-        connections.append(connection)
-    for connection in connections:
-        connection.close()
+    with ExitStack() as stack:
+        for _ in range(4):
+            connection = stack.enter_context(closing(http.client.HTTPConnection(fleet.guarded.place, timeout=60)))
+            connection.request("GET", "/api/v1/live", headers={"Authorization": f"Bearer {VIEWER}"})
+            answer = stack.enter_context(connection.getresponse())
+            statuses.append(answer.status)
+            if answer.status == 200:
+                read_event(answer)
     assert statuses == [200, 200, 200, 503]
     deadline = time.monotonic() + 60
     while fleet.viewer().ask("live-is-not-this").status == 404 and time.monotonic() < deadline:
-        connection = http.client.HTTPConnection(fleet.guarded.place, timeout=60)
-        connection.request("GET", "/api/v1/live", headers={"Authorization": f"Bearer {VIEWER}"})
-        status = connection.getresponse().status
-        connection.close()
-        if status == 200:
-            return
+        with closing(http.client.HTTPConnection(fleet.guarded.place, timeout=60)) as connection:
+            connection.request("GET", "/api/v1/live", headers={"Authorization": f"Bearer {VIEWER}"})
+            with connection.getresponse() as answer:
+                if answer.status == 200:
+                    return
         time.sleep(0.2)
     raise AssertionError("the room of those who left stayed taken")
 
