@@ -151,6 +151,7 @@ def test_a_silence_that_was_confirmed_outlives_kill_9_of_everybody(folder: Path)
         "        delivery.put(alert := firing(at=now()), now())\n"
         "        delivery.deliver_all(now())\n"
         "        delivery.put(resolved(alert, now()), now())\n"
+        "        time.sleep(0.05)\n"  # who waits for the file is not told when it is free: it needs gaps to find
     )
     tests = Path(__file__).parents[1]
     confirmed = []
