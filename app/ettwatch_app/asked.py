@@ -1,10 +1,11 @@
 """An event that the handler of a signal may set."""
 
+import signal
 import threading
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 
-__all__ = ["Asked"]
+__all__ = ["Asked", "stop_by_signal"]
 
 
 class Asked(threading.Event):
@@ -35,3 +36,16 @@ class Asked(threading.Event):
                 self._told.get(timeout=None if timeout is None else max(0.0, timeout))
                 self._told.put(None)  # for the next one
         return self._asked
+
+
+def stop_by_signal() -> Asked:
+    """Return an event that SIGTERM and SIGINT set; the second one ends the process as usual."""
+    stop = Asked()
+
+    def asked(number: int, _: object) -> None:
+        stop.set()
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, asked)
+    return stop

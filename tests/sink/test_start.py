@@ -27,7 +27,7 @@ NOWHERE = "http://127.0.0.1:9/ettwatch"
 
 @pytest.fixture(autouse=True)
 def no_signals(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "_stop_by_signal", threading.Event)
+    monkeypatch.setattr(command, "stop_by_signal", threading.Event)
 
 
 def ask(*words: str, **env: str) -> Result:

@@ -2,8 +2,6 @@
 
 import json
 import os
-import signal
-import threading
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from ettwatch_app.asked import Asked
+from ettwatch_app.asked import stop_by_signal
 from ettwatch_app.commands._alerts import access_to, alert_options, now_us, remembered, rules_of, watching
 from ettwatch_app.commands._alerts_silence import silence
 from ettwatch_app.commands._shared import DONE, SOME_REJECTED, Refused, ends_cleanly, format_option, seldom
@@ -57,7 +55,7 @@ def run(clickhouse: str | None, rules: Path | None, state: Path, web: str) -> No
     _log()
     seldom()
     access = access_to(clickhouse)
-    stop = _stop_by_signal()
+    stop = stop_by_signal()
     with watching(access, rules, state) as loop:
 
         def told_now(check: Callable[[int], str | None]) -> Callable[[], str | None]:
@@ -250,16 +248,3 @@ def _log() -> None:
         configure(os.environ.get("ETTWATCH_LOG_FORMAT"), os.environ.get("ETTWATCH_LOG_LEVEL") or "info")
     except ValueError as error:
         raise Refused(str(error)) from None
-
-
-def _stop_by_signal() -> threading.Event:
-    """Return an event that SIGTERM and SIGINT set; the second one ends the process as usual."""
-    stop = Asked()
-
-    def asked(number: int, _: object) -> None:
-        stop.set()
-        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, asked)
-    return stop

@@ -1,19 +1,14 @@
 """`ettwatch sink`: what the workers publish on Kafka, into ClickHouse."""
 
 import os
-import signal
-import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from ettwatch_app.asked import Asked
+from ettwatch_app.asked import stop_by_signal
 from ettwatch_app.commands._shared import Refused, ends_cleanly, seldom
 from ettwatch_app.sink.settings import DEFAULT_WEB, SETTINGS, Limits, SinkSettings
-
-if TYPE_CHECKING:
-    from types import FrameType
 
 _BY_OPTION = {setting.option: setting for setting in SETTINGS}
 
@@ -91,19 +86,6 @@ def sink(
 
     seldom()
     try:
-        run_sink(settings, _stop_by_signal())
+        run_sink(settings, stop_by_signal())
     except CannotBegin as error:
         raise Refused(str(error)) from None
-
-
-def _stop_by_signal() -> threading.Event:
-    """Return an event that SIGTERM and SIGINT set; the second one ends the process as usual."""
-    stop = Asked()
-
-    def asked(number: int, _: "FrameType | None") -> None:
-        stop.set()
-        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, asked)
-    return stop
